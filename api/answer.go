@@ -13,18 +13,18 @@ import (
 
 func floatBits(f float64) uint64 { return math.Float64bits(f) }
 
-// wire is a message in its wire form, which the codec sends as it is. The bytes
-// belong to gRPC then.
+// wire is a message in its wire form, which the codec sends unchanged. gRPC
+// then owns the bytes.
 type wire struct{ b []byte }
 
 func (w *wire) buffers() mem.BufferSlice {
 	return mem.BufferSlice{mem.NewBuffer(&w.b, &batches)}
 }
 
-// batchBytes is when a batch of features is full: several fit HTTP/2's initial
-// flow-control window of 64 KiB, and one a buffer of 32 KiB, with
-// 4 KiB for its last feature. soonBytes are those of an answer's first batch,
-// which most have no second to.
+// batchBytes is the size at which a batch of features is full: several batches
+// fit HTTP/2's initial flow-control window of 64 KiB, and one fits a buffer of
+// 32 KiB, with 4 KiB for its last feature. soonBytes is the size of an answer's
+// first batch. Most answers have no second one.
 const (
 	batchBytes = 28 << 10
 	poolBytes  = 32 << 10
@@ -41,9 +41,9 @@ type featureAnswer struct {
 	full  [][]byte
 	last  []byte
 	in    int   // features in last
-	n     int   // features in all
+	n     int   // features in total
 	bytes int64 // of full
-	held  int64 // told to the budget
+	held  int64 // reported to the budget
 }
 
 // add appends a feature. The error says why the call must end.
@@ -84,7 +84,7 @@ func (a *featureAnswer) room() []byte {
 
 func (a *featureAnswer) fullBatch() bool { return a.in == BatchItems || len(a.last) >= batchBytes }
 
-// added counts. callBytes has room for one batch that is not full.
+// added counts the feature. callBytes has room for one batch that is not full.
 func (a *featureAnswer) added(ctx context.Context) error {
 	a.in++
 	a.n++
@@ -96,7 +96,7 @@ func (a *featureAnswer) added(ctx context.Context) error {
 	return hold(ctx, bytes)
 }
 
-// send sends all batches, and is ready for others.
+// send sends all batches and makes the answer ready for more.
 func (a *featureAnswer) send(ctx context.Context, stream grpc.ServerStream) error {
 	for i, b := range a.full {
 		a.full[i] = nil

@@ -11,44 +11,44 @@ import (
 // created.
 var ErrNoCollection = errors.New("api: no such collection")
 
-// Collection is what the service needs from a tree; *rstar.Tree implements
-// it. All methods are safe for concurrent use and check rectangles
-// themselves. Errors wrap rstar's sentinels where one fits. One whose inserts wait
+// Collection is what the service needs from a tree; *rstar.Tree implements it.
+// All methods are safe for concurrent use and check rectangles themselves.
+// Errors wrap rstar's sentinels where one fits. A collection whose inserts wait
 // for a disk may also have a method
 //
 //	InsertMany(items []rstar.Item) (n int, err error)
 //
-// which inserts together, and returns how many of the first ones are stored.
+// which inserts the items together, and returns how many of the first ones are stored.
 type Collection interface {
 	// Insert stores one object.
 	Insert(r rstar.Rect, id uint64) error
 	// Delete removes one object that has exactly this rectangle and id,
 	// and reports whether there was one.
 	Delete(r rstar.Rect, id uint64) (bool, error)
-	// Update moves an object in one step, and reports whether it was there.
+	// Update moves an object in one step, and reports whether it existed.
 	Update(old, new rstar.Rect, id uint64) (bool, error)
 	// Load fills an empty collection, all or nothing. If it is not empty
 	// the error wraps rstar.ErrNotEmpty and nothing is changed.
 	Load(items []rstar.Item) error
 	// SearchSome appends to dst up to limit objects that intersect q and
-	// returns the extended slice; or, if that takes more than about so many
-	// nodes, dst as it was and a Scan that goes on. The service always
-	// gives a positive limit.
+	// returns the extended slice. If that takes more than about the given
+	// number of nodes, it returns dst unchanged and a Scan that continues. The
+	// service always gives a positive limit.
 	SearchSome(dst []rstar.Item, q rstar.Rect, limit, nodes int) ([]rstar.Item, *rstar.Scan)
-	// SearchManySome yields the objects that intersect each of qs, in the
-	// order of qs, for as many of the first ones as so many nodes allow,
-	// until yield returns false. It returns how many are answered, and a Scan
-	// of the next one if that takes more nodes by itself. It answers at least
-	// one, or returns a Scan.
+	// SearchManySome yields the objects that intersect each of qs, in the order
+	// of qs, for as many of the first ones as the number of nodes allows, until
+	// yield returns false. It returns how many are answered, and a Scan of the
+	// next one if that one alone takes more nodes. It answers at least one, or
+	// returns a Scan.
 	SearchManySome(qs []rstar.Rect, nodes int,
 		yield func(query int, r rstar.Rect, id uint64) bool) (int, *rstar.Scan)
 	// CountSome returns how many objects intersect q, or, if that takes more
-	// than so many nodes, a Scan that counts them.
+	// than the given number of nodes, a Scan that counts them.
 	CountSome(q rstar.Rect, nodes int) (int, *rstar.Scan)
 	// Browse finds the objects in ascending distance from (x, y).
 	Browse(x, y float64) *rstar.Browse
-	// Closed reports whether the collection has been closed, or dropped: then
-	// an answer that was found meanwhile may be empty for that reason.
+	// Closed reports whether the collection has been closed, or dropped. An
+	// answer that was found meanwhile may then be empty for that reason.
 	Closed() bool
 	// Len returns the number of objects.
 	Len() int

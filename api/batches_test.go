@@ -2,8 +2,8 @@ package api
 
 import "testing"
 
-// TestBatchPool: buffers have room for what they are for, and those of large
-// features are not kept.
+// TestBatchPool: each buffer has room for its use, and those of large features
+// are not kept.
 func TestBatchPool(t *testing.T) {
 	for _, c := range []struct{ length, least int }{{0, soonBytes}, {soonBytes, soonBytes}, {soonBytes + 1, poolBytes}, {poolBytes, poolBytes}, {1 << 20, 1 << 20}} {
 		var p batchPool

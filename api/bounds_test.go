@@ -42,7 +42,7 @@ func (c fromConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.ParseIP(c.host), Port: 1}
 }
 
-// dialFrom connects to the server of c as another host would.
+// dialFrom connects to the server of c as from another host.
 func (c client) dialFrom(t *testing.T, host string) client {
 	t.Helper()
 	l := bufconn.Listen(64 << 10)
@@ -65,7 +65,7 @@ func (c client) dialFrom(t *testing.T, host string) client {
 		conn: conn, server: c.server}
 }
 
-// use returns a budget of the server by its name.
+// use returns the budget of the server with this name.
 func (c client) use(t *testing.T, name string) catfish.BudgetStats {
 	t.Helper()
 	for _, u := range c.server.Budgets() {
@@ -83,8 +83,8 @@ const (
 )
 
 // TestSlowReaderIsEnded: a client takes one batch of its answer and no more.
-// Others are served meanwhile; after the idle timeout the call has an error
-// that says so, and holds nothing.
+// Other clients are served meanwhile. After the idle timeout the call ends with
+// an error that says so, and holds nothing.
 func TestSlowReaderIsEnded(t *testing.T) {
 	items := manyItems()
 	synctest.Test(t, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestReaderWithPauses(t *testing.T) {
 			if err != nil {
 				break
 			}
-			// Whoever takes 64 KB lets the server send another message.
+			// Reading 64 KB lets the server send another message.
 			if n += len(m.GetItems()); n/BatchItems%20 == 0 && pauses < 10 {
 				pauses++
 				time.Sleep(DefaultIdleTimeout - time.Second)
@@ -222,7 +222,7 @@ func TestSilentCallIsEnded(t *testing.T) {
 	})
 }
 
-// TestShortIdleTimeout: one that is over before a request counts as slow.
+// TestShortIdleTimeout: an idle timeout that ends before a request counts as slow.
 func TestShortIdleTimeout(t *testing.T) {
 	const idle = slowRequest / 2
 	synctest.Test(t, func(t *testing.T) {
@@ -239,7 +239,7 @@ func TestShortIdleTimeout(t *testing.T) {
 }
 
 // TestSlowRequest: a request that arrives late is answered, and then no longer
-// counts as the largest possible one; one of too many is refused.
+// counts as the largest possible one. One slow request too many is refused.
 func TestSlowRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startBufconn(t, backend{"default": &fake{items: manyItems()}},
@@ -275,8 +275,8 @@ func TestSlowRequest(t *testing.T) {
 	})
 }
 
-// TestCallsOfOneSource: the calls of one host fill its share, whatever
-// connections they come by, and those of another host are served.
+// TestCallsOfOneSource: the calls of one host fill its share, by any
+// connections, and those of another host are served.
 func TestCallsOfOneSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startBufconn(t, backend{"default": &fake{}}, WithMaxAnswerBytes(8*callBytes))
@@ -301,9 +301,9 @@ func TestCallsOfOneSource(t *testing.T) {
 	})
 }
 
-// TestLargestAnswerIsCut: when the budget of all is exhausted, the largest
-// answer of the host that holds most ends, with advice, and who asks for
-// less is served.
+// TestLargestAnswerIsCut: when the total budget is exhausted, the largest
+// answer of the host that holds most ends, with advice, and a client that asks
+// for less is served.
 func TestLargestAnswerIsCut(t *testing.T) {
 	items := manyItems()
 	synctest.Test(t, func(t *testing.T) {
@@ -349,9 +349,9 @@ func TestLargestAnswerIsCut(t *testing.T) {
 	})
 }
 
-// TestUploadIsCut: one host's uploads fill its share, and its next is
+// TestUploadIsCut: one host's uploads fill its share, and its next one is
 // refused. When another host needs the room, one of them is cut and stores
-// nothing; the other one goes on.
+// nothing; the other one continues.
 func TestUploadIsCut(t *testing.T) {
 	items := randomItems(rand.New(rand.NewPCG(15, 16)), 400)
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// callBytes is what a call takes of the budget from its beginning: a stream
-// of gRPC's with its goroutine, contexts and timer, and one batch of an answer.
+// callBytes is what a call takes of the budget from its beginning: a gRPC
+// stream with its goroutine, contexts and timer, and one batch of an answer.
 // 10,000 idle streams were measured to hold 13 KB each.
 const callBytes = 16 << 10
 
@@ -25,32 +25,32 @@ type gate struct {
 	answers      *budget.Budget // bytes of calls and of their answers
 	messageBytes int64          // the largest request
 	idle         time.Duration  // how long a call may wait for its peer
-	backend      Backend        // whose memory answers take
+	backend      Backend        // answers take its memory
 	keys         *access.Keys   // nil: calls need no key
 	// stopping ends with the server.
 	stopping context.Context //nolint:containedctx // of the server, not of a call
 }
 
-// call is what one call holds of the server: bytes in the budget of its
-// source, and time in which it waits for its peer. The methods are safe for
-// concurrent use.
+// call is what one call holds of the server: bytes in the budget of its source,
+// and time in which it waits for its peer. The methods are safe for concurrent
+// use.
 type call struct {
 	gate     *gate
 	account  *budget.Account
-	late     *time.Timer // runs until the request is there, or is slow
-	stayOpen func() bool // has the end of the stream not close the account; false: too late
-	answer   int64       // bytes of the account; the handler's own
-	search   int64       // others: of a search that goes on
-	caller   caller      // who calls; constant
+	late     *time.Timer // runs until the request arrives, or is slow
+	stayOpen func() bool // makes the end of the stream leave the account open; false: too late
+	answer   int64       // bytes of the account; only the handler uses it
+	search   int64       // other bytes, of a search in progress
+	caller   caller      // owner of the call's key; constant
 	context  callContext // of the stream; constant
 
 	mu      sync.Mutex
 	stop    context.CancelCauseFunc
 	why     error        // why the server ended the call, if it did
-	arrived bool         // its request is there
-	slow    bool         // it takes messageBytes, because that is not so
-	idle    *time.Timer  // runs while the call waits for its peer; nil: it never had to
-	waiting statusWriter // the stream of which the handler waits for the request
+	arrived bool         // its request has arrived
+	slow    bool         // it takes messageBytes, because the request has not arrived
+	idle    *time.Timer  // runs while the call waits for its peer; nil: it never waited
+	waiting statusWriter // stream from which the handler awaits the request
 }
 
 type callKey struct{}
@@ -72,8 +72,8 @@ func sourceOf(ctx context.Context) string {
 	return "unknown"
 }
 
-// tap admits a call as soon as its headers are there: before an interceptor
-// could, when the message may still be on its way. It must not block.
+// tap admits a call when its headers arrive. An interceptor runs later; the
+// message may still be on its way. It must not block.
 func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	c := &call{gate: g, caller: identify(g.keys, info.FullMethodName, info.Header)}
 	ctx, c.stop = context.WithCancelCause(ctx)
@@ -106,7 +106,7 @@ func (c *callContext) Value(key any) any {
 
 // close gives back what the call holds, when its stream ends.
 func (c *call) close() {
-	c.arrive() // Nobody waits for its request any more.
+	c.arrive() // Nothing waits for its request any more.
 	c.account.Close()
 }
 
@@ -117,7 +117,7 @@ func (c *call) leave() {
 	}
 }
 
-// end ends the call, and tells why. The first reason counts.
+// end ends the call with a reason. The first reason counts.
 func (c *call) end(why error) {
 	c.mu.Lock()
 	if c.why == nil {
@@ -141,7 +141,7 @@ func (c *call) ended() error {
 }
 
 // begin returns the context of the handler. From now on end cancels that
-// one and no longer the stream, which would get gRPC's status CANCELED
+// context and no longer the stream, which would get gRPC's status CANCELED
 // before the handler can return a better one.
 func (c *call) begin(ctx context.Context) (context.Context, error) {
 	ctx, stop := context.WithCancelCause(ctx)
@@ -155,15 +155,15 @@ func (c *call) begin(ctx context.Context) (context.Context, error) {
 	return ctx, nil
 }
 
-// hold says that the answer of the call of ctx takes n bytes at present. The
+// hold records that the answer of the call of ctx takes n bytes at present. The
 // error says why the call must end. Only the call's handler calls it.
 func hold(ctx context.Context, n int64) error {
 	c := callOf(ctx)
 	return c.hold(ctx, &c.answer, n)
 }
 
-// searching is a store.Query's Hold: what the search of the call of ctx keeps counts
-// besides its answer.
+// searching returns a store.Query's Hold. The bytes that the search of the call
+// of ctx keeps count in addition to its answer.
 func searching(ctx context.Context) func(bytes int64) error {
 	return func(bytes int64) error {
 		c := callOf(ctx)
@@ -171,7 +171,7 @@ func searching(ctx context.Context) func(bytes int64) error {
 	}
 }
 
-// hold makes part, of what the call holds, n bytes.
+// hold sets part, a component of what the call holds, to n bytes.
 func (c *call) hold(ctx context.Context, part *int64, n int64) error {
 	more := n - *part
 	if more <= 0 {
@@ -196,7 +196,7 @@ func (c *call) hold(ctx context.Context, part *int64, n int64) error {
 	return overBudget(c.gate.answers, ReasonBusy, busyRetry, err)
 }
 
-// overBudget is the status of a call that a budget has no room for.
+// overBudget is the status of a call for which a budget has no room.
 func overBudget(b *budget.Budget, reason string, retry time.Duration, err error) error {
 	what := "this call was refused"
 	if errors.Is(err, budget.ErrCut) {

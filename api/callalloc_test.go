@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// inContext is a stream of a context.
+// inContext is a stream with a context.
 type inContext struct {
 	readyStream
 	ctx context.Context
@@ -22,8 +22,8 @@ type inContext struct {
 
 func (s inContext) Context() context.Context { return s.ctx }
 
-// maxCallAllocations is what a call may allocate besides what gRPC and its handler
-// do: contexts, a timer, an account, the name of its source. Four are the test's own.
+// maxCallAllocations is what a call may allocate in addition to gRPC and its handler:
+// contexts, a timer, an account, the name of its source. Four are the test's own.
 const maxCallAllocations = 28
 
 func TestCallAllocations(t *testing.T) {

@@ -14,8 +14,8 @@ var transports = map[string]func(testing.TB, Backend, ...Option) client{
 	"bufconn": startBufconn, "loopback": startLoopback,
 }
 
-// TestCallsAgainstScan sends every call and compares the answers with those
-// of a slice that is changed and scanned here.
+// TestCallsAgainstScan sends every call and compares the answers with those of
+// a slice that is changed and scanned here.
 func TestCallsAgainstScan(t *testing.T) {
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func testCalls(t *testing.T, c client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, found := range []bool{true, false} { // The second time it is gone.
+	for _, found := range []bool{true, false} { // The second update finds nothing.
 		up, err := c.Update(ctx, &catfishv1.UpdateRequest{
 			Collection: "roads", Id: extra.ID,
 			OldRect: pbRect(extra.Rect), NewRect: pbRect(moved),

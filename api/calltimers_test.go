@@ -13,15 +13,15 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// readyStream takes and gives messages at once.
+// readyStream sends and receives messages without waiting.
 type readyStream struct{ grpc.ServerStream }
 
 func (readyStream) SendMsg(any) error { return nil }
 func (readyStream) RecvMsg(any) error { return nil }
 
-// TestWorkTakesItsTime: only waiting for the client ends a call, not what it does
-// between, however long that takes.
-func TestWorkTakesItsTime(t *testing.T) {
+// TestOnlyWaitingEndsCall: waiting for the client may end a call. Work between
+// the waits may not, however long it takes.
+func TestOnlyWaitingEndsCall(t *testing.T) {
 	for name, until := range map[string]func(c *call, s *callStream) error{
 		"at once": func(_ *call, s *callStream) error { return s.RecvMsg(nil) },
 		"slow request": func(_ *call, s *callStream) error {
@@ -67,8 +67,8 @@ func TestWorkTakesItsTime(t *testing.T) {
 	}
 }
 
-// TestHandlerLeaves: what a call held is free when its handler ends.
-func TestHandlerLeaves(t *testing.T) {
+// TestHandlerEndReleasesCall: a call's budget is free when its handler ends.
+func TestHandlerEndReleasesCall(t *testing.T) {
 	g := &gate{answers: budget.New(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout}
 	ctx, err := g.tap(t.Context(), &tap.Info{})
 	if err != nil {

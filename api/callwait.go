@@ -13,12 +13,12 @@ import (
 //	   |------------|                       |--|    |--|
 //	   late, then idle    works: no timer   idle    idle
 //
-// Most requests come with their headers, and the handler waits for no more than that:
-// so the other timer is made when it is needed.
+// Most requests arrive with their headers, and that is all the handler waits
+// for. So the other timer is made only when it is needed.
 
-// slowRequest is when a request counts as slow that has not arrived. Before
-// that, what has come of it is at most what the network carries in this time.
-// From then on it takes the largest message of its budget.
+// slowRequest is the delay after which a request that has not arrived counts as
+// slow. Before that, at most as much of it has arrived as the network carries in
+// this time. From then on it takes the largest message of its budget.
 const slowRequest = time.Second
 
 // idleError is about a peer that made no progress.
@@ -28,14 +28,14 @@ func (e *idleError) Error() string {
 	return fmt.Sprintf("the client neither sent nor took a message for %v", e.limit)
 }
 
-// statusWriter is gRPC's transport of a call. Its status may be written by whoever
-// comes first, from any goroutine: that ends the stream, and what waits for it.
+// statusWriter is gRPC's transport of a call. Any goroutine may write the
+// status, and the first status counts. It ends the stream and every wait on it.
 type statusWriter interface {
 	WriteStatus(s *status.Status) error
 }
 
-// await says of which stream the handler waits for the request from now on; nil:
-// of none. The error says why the server has ended the call.
+// await sets the stream from which the handler waits for the request from now
+// on; nil: none. The error says why the server has ended the call.
 func (c *call) await(stream statusWriter) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,8 +69,8 @@ func (c *call) isLate() {
 	}
 }
 
-// waitIdle has the call end if the handler waits for too long, until stopTimers. False:
-// the request is not there, for which the call waits anyway, or there are no bounds.
+// waitIdle ends the call if the handler waits for too long before stopTimers. False:
+// the request has not arrived, which has its own timer, or there are no bounds.
 func (c *call) waitIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *call) waitFor(d time.Duration) {
 	c.idle.Reset(d)
 }
 
-// stopTimers is for when the call waits for nobody.
+// stopTimers is called when the call no longer waits for its client.
 func (c *call) stopTimers() {
 	if c.late != nil {
 		c.late.Stop()
@@ -108,8 +108,8 @@ func (c *call) hasArrived() bool {
 	return c.arrived
 }
 
-// arrive says that the request is there, or that the handler itself counts
-// what arrives.
+// arrive records that the request has arrived, or that the handler itself
+// counts what arrives.
 func (c *call) arrive() {
 	c.mu.Lock()
 	gives := c.slow && !c.arrived

@@ -38,7 +38,7 @@ func (b serverBackend) boxes(name string) (Collection, error) {
 	if err == nil {
 		return tree, nil
 	}
-	// It is kept, or nobody knows yet.
+	// The store keeps the collection, or the name is still unknown.
 	if !errors.Is(err, catfish.ErrNotPermitted) && !errors.Is(err, catfish.ErrUnknownCollection) {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (b serverBackend) boxes(name string) (Collection, error) {
 	return keptBoxes{kept.Tree(), kept}, nil
 }
 
-// keptBoxes reads a tree, and writes by the store that keeps it.
+// keptBoxes reads a tree, and writes through the store that keeps it.
 type keptBoxes struct {
 	*rstar.Tree
 	kept *store.Boxes

@@ -64,13 +64,13 @@ func TestServerBackendLoading(t *testing.T) {
 	}
 }
 
-// dropped is a Backend whose collection is closed when a call has found it.
+// dropped is a Backend whose collection is closed after a call has found it.
 type dropped struct{ *rstar.Tree }
 
 func (d dropped) Collection(string) (Collection, error) { return d.Tree, nil }
 func (dropped) Collections() []string                   { return nil }
 
-// TestDroppedDuringCall: no answer is empty because the collection has gone.
+// TestDroppedDuringCall: no answer is empty because the collection was dropped.
 func TestDroppedDuringCall(t *testing.T) {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {

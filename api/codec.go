@@ -15,13 +15,14 @@ import (
 // better error.
 const maxRequestBytes = 256 << 10
 
-// received is how much of a message that is too large gRPC takes nevertheless, for
-// each byte of WithMaxMessageBytes: so far its refusal has details. Beyond, gRPC ends
-// the call before anything here sees it, with a text that names its limit.
+// received is how many bytes of a message that is too large gRPC receives nevertheless,
+// for each byte of WithMaxMessageBytes. Up to there the refusal has details. Beyond it,
+// gRPC ends the call before this package sees the message, with a text that names gRPC's
+// limit.
 const received = 2
 
-// codec is gRPC's own, with these bounds. Messages that are in their wire form
-// already it sends as they are.
+// codec is gRPC's own, with these bounds. It sends messages that are already in
+// their wire form unchanged.
 type codec struct {
 	encoding.CodecV2
 	most int // of messages with geometries or many objects

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A name that a server refuses is the request's fault, and told so.
+// A name that a server refuses is the request's fault, and the error says so.
 func TestCreateBadName(t *testing.T) {
 	srv, err := catfish.NewServer(catfish.ServerOptions{
 		Listen: "127.0.0.1:0", Transports: []string{catfish.TransportSoft},
@@ -35,9 +35,9 @@ func TestCreateBadName(t *testing.T) {
 	}
 }
 
-// A name that is not UTF-8, which proto strings must be, breaks List and Stats for
-// no one: no server takes it, and of another backend it is quoted.
-func TestListNameOfBytes(t *testing.T) {
+// A name that is not UTF-8, which proto strings must be, breaks List and Stats
+// for no client: no server takes it, and a name from another backend is quoted.
+func TestListNameThatIsNotUTF8(t *testing.T) {
 	srv, err := catfish.NewServer(catfish.ServerOptions{Listen: "127.0.0.1:0", Transports: []string{catfish.TransportSoft}})
 	if err != nil {
 		t.Fatal(err)

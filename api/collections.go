@@ -108,8 +108,8 @@ func (s *features) boxesOf(name string) (*catfishv1.Collection, error) {
 	}, nil
 }
 
-// List tells a page of collections. Those that are still being loaded are left
-// out.
+// List returns a page of collections, without those that are still being
+// loaded.
 func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionServiceListRequest) (
 	*catfishv1.CollectionServiceListResponse, error,
 ) {
@@ -153,7 +153,7 @@ func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionSer
 	return res, nil
 }
 
-// Describe tells more of one collection.
+// Describe returns more about one collection.
 func (s *collectionService) Describe(ctx context.Context, req *catfishv1.CollectionServiceDescribeRequest) (
 	*catfishv1.CollectionServiceDescribeResponse, error,
 ) {

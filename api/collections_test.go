@@ -26,7 +26,7 @@ func TestCollections(t *testing.T) {
 	if err != nil || !proto.Equal(made.GetCollection(), want) {
 		t.Fatalf("made %v, %v", made, err)
 	}
-	// In a plane coordinates are any, and distances theirs.
+	// In a plane any coordinates are valid, and distances are planar.
 	_, err = c.Put(ctx, &catfishv1.FeatureServicePutRequest{Collection: "cafés", Feature: pbPoint("a", 3000, 4000, "")})
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestCollections(t *testing.T) {
 	if err != nil || len(near) != 1 || near[0].GetDistance() != 5000 {
 		t.Fatalf("%v, %v", near, err)
 	}
-	// Made again it is the same.
+	// Creating it again returns the same collection.
 	want.Count = 1
 	made, err = c.colls.Create(ctx, &catfishv1.CollectionServiceCreateRequest{
 		Name: "cafés", Space: catfishv1.Space_SPACE_PLANAR, Title: "Cafés", Description: "Of a town.",
@@ -140,7 +140,7 @@ func TestDeleteWhere(t *testing.T) {
 	del(&catfishv1.FeatureServiceDeleteWhereRequest{Everything: true}, len(spots)-len(east))
 }
 
-// Names are exchanged at once; the error names the field that is wrong.
+// Names are exchanged in one step; the error names the field that is wrong.
 func TestSwap(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)

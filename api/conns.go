@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// boundedListener accepts connections as far as their sources may have more.
-// A connection over the budget is closed.
+// boundedListener accepts connections up to the budgets of their sources. It
+// closes a connection over the budget.
 type boundedListener struct {
 	net.Listener
 	gate *connGate
@@ -19,7 +19,7 @@ type boundedListener struct {
 
 // connGate is shared by the listeners of a server.
 type connGate struct {
-	silent *budget.Budget // connections that have yet to send a byte
+	silent *budget.Budget // connections that have not sent a byte
 	open   *budget.Budget // all others
 	idle   time.Duration  // how long a write may make no progress
 
@@ -28,7 +28,7 @@ type connGate struct {
 	ended bool
 }
 
-// add notes a connection that was accepted, false: the server ends.
+// add records an accepted connection. False: the server is ending.
 func (g *connGate) add(c *boundedConn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,9 +48,9 @@ func (g *connGate) remove(c *boundedConn) {
 	g.mu.Unlock()
 }
 
-// end has no more connections accepted, and closes those that have yet to send a byte,
-// or all. gRPC waits for connections that are being made before it ends, and closes
-// only those that were.
+// end stops accepting, and closes the connections that have not sent a byte, or
+// all. gRPC waits for connections in their handshake before it ends, and closes
+// only those that completed it.
 func (g *connGate) end(all bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -89,10 +89,10 @@ type boundedConn struct {
 	closed  bool
 }
 
-// Turn is that of its TLS handshake.
+// Turn returns the scheduling slot of its TLS handshake.
 func (c *boundedConn) Turn() *handshake.Turn { return &c.turn }
 
-// Source is its host.
+// Source returns its host.
 func (c *boundedConn) Source() string { return c.source }
 
 // count moves the connection to b.

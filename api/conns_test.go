@@ -15,7 +15,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// fakeConn speaks whenever it is read.
+// fakeConn delivers a byte at each read.
 type fakeConn struct {
 	net.Conn
 	host   string
@@ -56,8 +56,8 @@ func testConnGate(silent, open int64) *connGate {
 	}
 }
 
-// TestSilentConnections: connections that say nothing make room for those
-// that come later, the oldest of the host with most of them first.
+// TestSilentConnections: connections that send nothing make room for later
+// ones, beginning with the oldest one of the host that has most of them.
 func TestSilentConnections(t *testing.T) {
 	g := testConnGate(3, 100)
 	var all []*fakeConn
@@ -143,9 +143,9 @@ func TestWriteTimeout(t *testing.T) {
 	})
 }
 
-// A client that connects, and then says nothing or stops within its first words, does not
-// keep a server from ending.
-func TestStopsBesideSilentConnections(t *testing.T) {
+// A client that connects, and then sends nothing or stops within its first
+// words, does not keep a server from ending.
+func TestStopWithSilentConnections(t *testing.T) {
 	for name, c := range map[string]struct {
 		says string
 		stop func(*Server)

@@ -45,8 +45,8 @@ func checkFinite(field string, v float64) error {
 	return nil
 }
 
-// itemsToProto converts one batch in three allocations. A message must not be
-// changed after it was sent, so they are not reused.
+// itemsToProto converts one batch in three allocations. It does not reuse them,
+// because a message must not change after it was sent.
 func itemsToProto(items []rstar.Item) []*catfishv1.Item {
 	cells := make([]struct {
 		item catfishv1.Item

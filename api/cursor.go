@@ -18,10 +18,10 @@ import (
 //	0    1           9            17
 //	| 1  | query     | distance   | id ...
 //
-// 1 is the version. query is a hash of all that decides about the order and what
-// is in it, so that a token of another query is refused, and not taken for an
-// answer with gaps. The distance is 0 in an order by id. Numbers are
-// little-endian, and the whole is base64url without padding.
+// 1 is the version. query is a hash of all that determines the order and its
+// features. So a token of another query is refused, instead of giving an answer
+// with gaps. The distance is 0 in an order by id. Numbers are little-endian,
+// and the whole is base64url without padding.
 //
 // A forged token only begins a page elsewhere.
 
@@ -32,7 +32,7 @@ const (
 
 var errCursor = errors.New("not a page token of this server")
 
-// cursor is where a page begins: behind this feature.
+// cursor is the feature after which a page begins.
 type cursor struct {
 	query    uint64
 	distance float64
@@ -74,7 +74,7 @@ func cursorOf(req *catfishv1.FeatureServiceSearchRequest) (cursor, error) {
 	return c, nil
 }
 
-// queryHash is of what decides about the features of an answer and their order.
+// queryHash is a hash of what determines the features of an answer and their order.
 func queryHash(req *catfishv1.FeatureServiceSearchRequest) uint64 {
 	if req.GetOrder() == catfishv1.Order_ORDER_UNSPECIFIED {
 		return 0

@@ -16,14 +16,14 @@
 // Calls, uploads and connections count in budgets: bytes, or connections, of
 // one source (an IPv4 host, an IPv6 network of 64 bits) and of all. A source
 // may hold its share. If the total is exceeded, the largest call of the source
-// that holds most ends, so that who holds little is served. Server.Budgets
-// shows them.
+// that holds most ends, so that a source that holds little is served.
+// Server.Budgets shows the budgets.
 //
 // A reading call first collects its answer from the collection, then streams
-// it. It collects in steps of about 100 us: between them it holds no lock,
-// others work, and what it has found is counted. A client that reads slowly
-// keeps its own answer in memory (40 bytes per object), but nothing of the
-// collection. If it takes no message for WithIdleTimeout its call ends, and
+// it. It collects in steps of about 100 us. Between them it holds no lock,
+// other calls work, and what it has found is counted. A client that reads
+// slowly keeps its own answer in memory (40 bytes per object), but nothing of
+// the collection. If it takes no message for WithIdleTimeout its call ends, and
 // so does an upload that sends none.
 //
 // Not counted is what gRPC keeps of a call that has ended: up to 80 KB that

@@ -33,11 +33,11 @@ const (
 	ReasonBusy           = failures.ReasonBusy
 	ReasonIdle           = "CLIENT_IDLE"
 	ReasonClosed         = failures.ReasonClosed
-	ReasonLoading        = failures.ReasonLoading // the server has yet to load it
+	ReasonLoading        = failures.ReasonLoading // the server has not loaded it yet
 	ReasonInternal       = failures.ReasonInternal
 	ReasonNoKey          = failures.ReasonNoKey       // none, wrong, removed or expired
 	ReasonNotPermitted   = failures.ReasonNoRole      // the key is good, not for this
-	ReasonRateLimited    = failures.ReasonRateLimited // the key asks too often
+	ReasonRateLimited    = failures.ReasonRateLimited // the key makes too many requests
 )
 
 // Keys of ErrorInfo.metadata.
@@ -101,8 +101,8 @@ func statusOf(collection string, err error,
 	return st.Err()
 }
 
-// classify returns the code and reason of err; no reason means that the code
-// is sufficient.
+// classify returns the code and reason of err. Without a reason the code is
+// sufficient.
 func classify(err error) (codes.Code, string) {
 	var field *fieldError
 	var limit *limitError
@@ -149,8 +149,8 @@ func info(reason, collection string, err error) *errdetails.ErrorInfo {
 	}
 }
 
-// advice returns the details that tell a client what to correct, or when
-// to retry.
+// advice returns the details with which a client can correct the request, or
+// knows when to retry.
 func advice(code codes.Code, reason, collection string, err error) (
 	d []protoadapt.MessageV1,
 ) {

@@ -23,7 +23,7 @@ type details struct {
 	code   codes.Code
 	reason string
 	field  string // of the first violation
-	retry  bool   // RetryInfo is there
+	retry  bool   // RetryInfo is present
 	meta   map[string]string
 	load   *catfishv1.LoadResponse
 }

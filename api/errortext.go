@@ -2,8 +2,8 @@ package api
 
 import "strings"
 
-// packages begin the texts of errors of Go. Callers in other languages cannot look
-// them up, and get messages without them.
+// packages begin the error texts of Go. Callers in other languages cannot look
+// them up, so their messages omit them.
 var packages = []string{
 	"api: ", "catfish: ", "store: ", "disk: ", "kv: ", "filter: ", "record: ", "cuckoo: ", "rstar: ", "fastmsg: ",
 }
@@ -11,8 +11,8 @@ var packages = []string{
 // textOf is the message of a status made of err.
 func textOf(err error, most int) string { return clip(withoutPackages(err.Error()), most) }
 
-// withoutPackages leaves out the names of packages, but for what is in quotes: that
-// is the caller's own.
+// withoutPackages leaves out the names of packages, except within quotes: that
+// text is the caller's own.
 func withoutPackages(s string) string {
 	var b strings.Builder
 	quoted, word := false, true // word: one begins here

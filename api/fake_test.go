@@ -139,7 +139,7 @@ func (f *fake) distances(x, y float64) []float64 {
 	return d
 }
 
-// Browse is that of a tree, the only kind that there is.
+// Browse is that of a tree, the only implementation.
 func (f *fake) Browse(x, y float64) *rstar.Browse {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -70,9 +70,9 @@ func inFlight(b *testing.B, f func(rng *rand.Rand) (int, error)) {
 	b.ReportMetric(float64(sum.Load())/b.Elapsed().Seconds(), "features/s")
 }
 
-// BenchmarkFeatures measures whole calls over loopback, client included, and
-// beside them an echo of the answer to a search for one, which is what gRPC leaves
-// room for.
+// BenchmarkFeatures measures whole calls over loopback, client included. It
+// also measures an echo of the answer to a search for one feature, which is the
+// least that gRPC costs.
 func BenchmarkFeatures(b *testing.B) {
 	st := openStore(b, store.Options{})
 	c := withFeatures(startLoopback(b, backend{}, WithFeatures(StoreBackend(st))), st)

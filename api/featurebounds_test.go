@@ -20,7 +20,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// TestMessagesTooLarge: each kind of call, in its own way, with details.
+// TestMessagesTooLarge: each kind of call refuses one, with its own details.
 func TestMessagesTooLarge(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)
@@ -34,7 +34,7 @@ func TestMessagesTooLarge(t *testing.T) {
 			t.Errorf("%s: %v: %+v", name, err, d)
 		}
 	}
-	// Those that may be large.
+	// Messages of these calls may be large.
 	_, put := c.Put(ctx, &catfishv1.FeatureServicePutRequest{Collection: large})
 	_, search := c.find(ctx, &catfishv1.FeatureServiceSearchRequest{PageToken: large})
 	boxes := catfishv1.NewCatfishServiceClient(c.conn)
@@ -58,7 +58,7 @@ func TestMessagesTooLarge(t *testing.T) {
 			t.Errorf("%s: %v: %+v", name, err, d)
 		}
 	}
-	// Beyond what gRPC receives it has the word.
+	// Beyond what gRPC receives, the error is gRPC's own.
 	_, put = c.Put(ctx, &catfishv1.FeatureServicePutRequest{Collection: strings.Repeat(large, received)})
 	if status.Code(put) != codes.ResourceExhausted || detailsOf(put).reason != "" || !strings.Contains(put.Error(), "larger than max") {
 		t.Error(put)
@@ -81,14 +81,14 @@ func TestFeatureResultLimit(t *testing.T) {
 			t.Errorf("%v: %v: %+v", order, err, d)
 		}
 	}
-	// What is sent as it is found has no limit.
+	// A search that sends features while it finds them has no limit.
 	p, err := c.find(testContext(t), &catfishv1.FeatureServiceSearchRequest{Query: world, Order: catfishv1.Order_ORDER_ID})
 	if err != nil || len(p.ids) != 100 {
 		t.Errorf("%d features, %v", len(p.ids), err)
 	}
 }
 
-// countingTurns is a backend that counts turns.
+// countingTurns is a backend that counts scheduling slots.
 type countingTurns struct {
 	backend
 	n, now atomic.Int64
@@ -108,9 +108,9 @@ func (b *countingTurns) RunStep(ctx context.Context, _ string, step func()) erro
 	return nil
 }
 
-// TestLongFeatureCallsTakeTurns, also if their filter lets nothing through; short
-// ones take none, and none keeps its turn.
-func TestLongFeatureCallsTakeTurns(t *testing.T) {
+// TestLongFeatureCallsUseSchedulingSlots, also if their filter matches nothing.
+// Short calls use none, and every call releases its slot.
+func TestLongFeatureCallsUseSchedulingSlots(t *testing.T) {
 	b := &countingTurns{backend: backend{}}
 	st := openStore(t, store.Options{})
 	c := withFeatures(startBufconn(t, b, WithFeatures(StoreBackend(st))), st)
@@ -153,7 +153,7 @@ func TestLongFeatureCallsTakeTurns(t *testing.T) {
 		t.Errorf("a short search: %d turns, %v", b.n.Load(), err)
 	}
 
-	// Its client leaves in the middle.
+	// The client disconnects in the middle.
 	ctx2, cancel := context.WithCancel(ctx)
 	b.n.Store(0)
 	b.after = func(ctx context.Context, n int64) {
@@ -171,8 +171,8 @@ func TestLongFeatureCallsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestSlowReaderOfFeatures: what a client does not take is counted, and the call
-// ends.
+// TestSlowReaderOfFeatures: what a client does not take is counted, and the
+// call ends.
 func TestSlowReaderOfFeatures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startFeatures(t, store.Options{})
@@ -211,7 +211,7 @@ func TestSlowReaderOfFeatures(t *testing.T) {
 	})
 }
 
-// TestLoadingFeatures: until the features are there nobody takes nothing for an
+// TestLoadingFeatures: until the features are loaded no call returns an empty
 // answer.
 func TestLoadingFeatures(t *testing.T) {
 	st := openStore(t, store.Options{})
@@ -269,7 +269,7 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// TestOutOfMemoryFeatures: without room nothing is stored, and reads go on.
+// TestOutOfMemoryFeatures: without memory writes are refused and reads work.
 func TestOutOfMemoryFeatures(t *testing.T) {
 	st := openStore(t, store.Options{})
 	b := &fullBackend{backend: backend{}}
@@ -293,8 +293,8 @@ func TestOutOfMemoryFeatures(t *testing.T) {
 	}
 }
 
-// TestFeatureAnswersAreCounted: one that takes more than its source may hold is
-// refused.
+// TestFeatureAnswersAreCounted: an answer that takes more than its source may
+// hold is refused.
 func TestFeatureAnswersAreCounted(t *testing.T) {
 	c := startFeatures(t, store.Options{}, WithMaxAnswerBytes(400<<10))
 	scatter(t, c, 3000)
@@ -310,7 +310,7 @@ func TestFeatureAnswersAreCounted(t *testing.T) {
 	}
 }
 
-// twice is a collection that finds all twice, as if it were moved meanwhile.
+// twice is a collection that finds every feature twice, as if it moved meanwhile.
 type twice struct{ FeatureCollection }
 
 func (c twice) SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
@@ -329,8 +329,8 @@ func (b twiceBackend) Features(name string) (FeatureCollection, error) {
 	return twice{c}, err
 }
 
-// TestFoundTwice: by distance it is given once.
-func TestFoundTwice(t *testing.T) {
+// TestFeatureFoundTwiceIsReturnedOnce in a search by distance.
+func TestFeatureFoundTwiceIsReturnedOnce(t *testing.T) {
 	st := openStore(t, store.Options{})
 	c := withFeatures(startBufconn(t, backend{}, WithFeatures(twiceBackend{StoreBackend(st)})), st)
 	c.put(t, pbPoint("a", 1, 2, ""))

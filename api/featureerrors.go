@@ -32,7 +32,7 @@ const (
 	ReasonConflict        = failures.ReasonConflict
 	ReasonExists          = failures.ReasonExists
 	ReasonKind            = failures.ReasonKind
-	ReasonFixed           = failures.ReasonFixed   // the server's owner has it so
+	ReasonFixed           = failures.ReasonFixed   // the server's owner fixed it
 	ReasonSwapped         = failures.ReasonSwapped // of a watch
 	ReasonReadOnly        = failures.ReasonReadOnly
 	ReasonPaused          = failures.ReasonPaused
@@ -40,7 +40,7 @@ const (
 
 	// Of Watch. After the first three: search again, and watch from then on.
 	ReasonLagged     = failures.ReasonLagged     // the client was too slow
-	ReasonNotKept    = failures.ReasonNotKept    // what follows the revision is no longer there
+	ReasonNotKept    = failures.ReasonNotKept    // the log no longer has what follows the revision
 	ReasonAhead      = failures.ReasonAhead      // the server never gave it
 	ReasonWatchLimit = failures.ReasonWatchLimit // too many watches, areas or filters
 	ReasonStopping   = "SERVER_STOPPING"
@@ -51,8 +51,8 @@ const (
 	MetadataID     = "id"     // of a feature
 	MetadataLine   = "line"   // of a filter, from 1
 	MetadataColumn = "column" // in that line, in characters, from 1
-	// MetadataRevision is the after_revision with which a Watch that ended goes on.
-	// It is missing where the client has to search again.
+	// MetadataRevision is the after_revision with which a Watch that ended can
+	// continue. It is missing where the client has to search again.
 	MetadataRevision = "revision"
 )
 
@@ -105,12 +105,12 @@ func describe(m map[string]string, err error) {
 	}
 }
 
-// searchesAgain reports whether a watch cannot go on where it was.
+// searchesAgain reports whether a watch cannot continue where it was.
 func searchesAgain(err error) bool {
 	return errors.Is(err, store.ErrLagged) || errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)
 }
 
-// resource is what was not found, or is there already.
+// resource is what was not found, or exists already.
 func resource(reason, collection string, err error) protoDetail {
 	r := &errdetails.ResourceInfo{
 		ResourceType: "collection", ResourceName: collection, Description: textOf(err, maxErrorText),

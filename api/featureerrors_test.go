@@ -24,8 +24,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// TestFeatureErrors: bad input as users make it, each with its status, its reason
-// and the field to correct.
+// TestFeatureErrors: bad input as users make it, each with its status, its
+// reason and the field to correct.
 func TestFeatureErrors(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)
@@ -163,7 +163,7 @@ func TestFeatureErrors(t *testing.T) {
 			t.Errorf("%s: %v\ngot %v %q %q, want %v %q %q", name, tc.err, d.code, d.reason, d.field, tc.code, tc.reason, tc.field)
 		}
 	}
-	// Nothing of all that has changed anything.
+	// No bad request has changed anything.
 	if n := must[*catfishv1.FeatureServiceCountResponse](t)(c.FeatureServiceClient.Count(ctx, &catfishv1.FeatureServiceCountRequest{Collection: "places"})); n.GetCount() != 1 {
 		t.Errorf("%d features", n.GetCount())
 	}
@@ -172,7 +172,7 @@ func TestFeatureErrors(t *testing.T) {
 	}
 }
 
-// watching is why a watch ends.
+// watching returns the error that ends a watch.
 func watching(ctx context.Context, c featureClient) func(*catfishv1.FeatureServiceWatchRequest) error {
 	return func(req *catfishv1.FeatureServiceWatchRequest) error {
 		return second(all2(c.Watch(ctx, req)))
@@ -181,7 +181,7 @@ func watching(ctx context.Context, c featureClient) func(*catfishv1.FeatureServi
 
 func second[T any](_ T, err error) error { return err }
 
-// all2 is the whole of a stream.
+// all2 reads a whole stream.
 func all2[T any](stream grpc.ServerStreamingClient[T], err error) ([]*T, error) {
 	var ms []*T
 	for err == nil {
@@ -243,7 +243,7 @@ func (b brokenBackend) Features(name string) (FeatureCollection, error) {
 	return broken{c, b.err}, err
 }
 
-// TestStoreErrors: what a store may fail with, as clients get it.
+// TestStoreErrors: the errors of a store, as clients receive them.
 func TestStoreErrors(t *testing.T) {
 	st := openStore(t, store.Options{})
 	for _, tc := range []struct {

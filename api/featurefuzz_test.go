@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// featureSink is a stream that unmarshals what it is sent.
+// featureSink is a stream that unmarshals each message sent.
 type featureSink[T any, P interface {
 	*T
 	proto.Message
@@ -57,8 +57,8 @@ func seed(f *testing.F, ms ...proto.Message) {
 	}
 }
 
-// FuzzPutFeature passes the handler any message that decodes: what it stores it
-// gives back, in a form that it would take again.
+// FuzzPutFeature passes the handler any message that decodes. The handler
+// returns what it stored, in a form that it would accept again.
 func FuzzPutFeature(f *testing.F) {
 	s := fuzzService(f)
 	seed(f, &catfishv1.FeatureServicePutRequest{},
@@ -80,7 +80,7 @@ func FuzzPutFeature(f *testing.F) {
 			t.Fatal(err)
 		}
 		if e := req.GetFeature().GetExpires(); e != nil {
-			return // It may have gone.
+			return // The feature may have expired.
 		}
 		got, err := s.Get(t.Context(), &catfishv1.FeatureServiceGetRequest{Collection: req.GetCollection(), Id: res.GetId()})
 		if err != nil || got.GetFeature().GetRevision() != res.GetRevision() {
@@ -121,7 +121,7 @@ func FuzzSearchFeatures(f *testing.F) {
 	})
 }
 
-// FuzzPageToken: a token of anybody's is refused, or says where a page begins.
+// FuzzPageToken: any token is refused, or says where a page begins.
 func FuzzPageToken(f *testing.F) {
 	req := &catfishv1.FeatureServiceSearchRequest{Collection: "places", Order: 1}
 	good := cursor{query: queryHash(req), id: "an id"}

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// featureClient is a connection to a server of a store of its own.
+// featureClient is a connection to a server with its own store.
 type featureClient struct {
 	client
 	catfishv1.FeatureServiceClient
@@ -66,7 +66,7 @@ func openStore(t testing.TB, so store.Options) *store.Store {
 	return st
 }
 
-// must is the answer of a call that must succeed.
+// must returns the answer of a call that must succeed.
 func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -99,7 +99,7 @@ func (c featureClient) put(t testing.TB, f *catfishv1.Feature) uint64 {
 	return res.GetRevision()
 }
 
-// page is what a Search has answered.
+// page is the answer of a Search.
 type page struct {
 	features []*catfishv1.Feature
 	ids      []string
@@ -136,7 +136,7 @@ func (c featureClient) find(ctx context.Context, req *catfishv1.FeatureServiceSe
 	}
 }
 
-// all is the whole of a stream of features.
+// all reads a whole stream of features.
 func all[T any, P interface {
 	*T
 	GetFeatures() []*catfishv1.Feature

@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// What other clients store may be larger than gRPC libraries take unless they are
-// told to, as docs/api.md says: then it comes, by Get and by Search.
+// Features of other clients may be larger than gRPC libraries accept by default, as
+// docs/api.md says. With a higher limit they arrive, by Get and by Search.
 func TestLargeFeature(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)

@@ -17,20 +17,20 @@ import (
 
 // Uploads of features
 //
-// Features are stored as they come: up to loadWindow of them are on their way at
-// a time, so that one fsync serves many. The stream is not read further while
-// that many are, which holds the client back by flow control.
+// Features are stored as they arrive: up to loadWindow of them are in flight at
+// a time, so that one fsync serves many. While that many are in flight the
+// stream is not read, which holds the client back by flow control.
 
 const (
 	// MaxLoadFeatures bounds the features of one message of a Load, before it is
 	// decoded: an empty one is 2 bytes on the wire and loadedBytes in memory.
 	MaxLoadFeatures = 4096
-	// loadWindow is how many features are on their way to the disk: two batches
-	// of the store, one being written and one that comes together.
+	// loadWindow is how many features are in flight to the disk: two batches of
+	// the store, one being written and one being gathered.
 	loadWindow = 2048
 	// loadedBytes is a decoded Feature, its pointer and its geometry's.
 	loadedBytes = 256
-	// loadErrors is how many rejected features are told.
+	// loadErrors is how many rejected features are reported.
 	loadErrors = 10
 	// messageRatio bounds what a message takes besides its features: its bytes,
 	// its strings, and a geometry of positions that take 4 bytes as text and 16
@@ -46,7 +46,7 @@ type featureUpload struct {
 	name    string
 	strict  bool
 	account *budget.Account
-	slots   chan struct{} // of features on their way
+	slots   chan struct{} // of features in flight
 	pending sync.WaitGroup
 
 	mu       sync.Mutex
@@ -68,7 +68,7 @@ func (s *featureService) Load(stream grpc.ClientStreamingServer[
 		c.end(overBudget(s.loads, ReasonLoadBusy, loadRetry, err))
 	})
 	defer u.account.Close()
-	// Room for one message, and what becomes of it.
+	// Reserve room for one message and its decoded form.
 	err := u.take(messageRatio*int64(s.options.maxMessageBytes) + MaxLoadFeatures*loadedBytes)
 	if err != nil {
 		return statusOf("", err)
@@ -159,7 +159,7 @@ func (u *featureUpload) put(field string, p *catfishv1.Feature) error {
 	return nil
 }
 
-// done counts a feature that the store has answered about.
+// done counts a feature for which the store has answered.
 func (u *featureUpload) done(index uint64, id string, err error) error {
 	if err == nil {
 		u.mu.Lock()

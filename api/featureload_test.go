@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// loadDetail is what the error of a Load counts.
+// loadDetail returns the counts in the error of a Load.
 func loadDetail(err error) *catfishv1.FeatureServiceLoadResponse {
 	for _, m := range status.Convert(err).Details() {
 		if m, ok := m.(*catfishv1.FeatureServiceLoadResponse); ok {
@@ -42,8 +42,8 @@ func someBad() (m *catfishv1.FeatureServiceLoadRequest, bad int) {
 	return m, bad
 }
 
-func TestLoadCountsWhatIsNotValid(t *testing.T) {
-	for _, dir := range []string{"", t.TempDir()} { // done by the caller, and by the committer
+func TestLoadCountsInvalidFeatures(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} { // written by the caller, and by the commit leader
 		c := startFeatures(t, store.Options{Dir: dir, Sync: disk.SyncAlways})
 		m, bad := someBad()
 		again := &catfishv1.FeatureServiceLoadRequest{Features: []*catfishv1.Feature{
@@ -116,7 +116,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// full is a collection that takes so many features, and is full then.
+// full is a collection that takes n features, and is full then.
 type full struct {
 	FeatureCollection
 	left *int
@@ -140,8 +140,8 @@ func (b fullStore) Features(name string) (FeatureCollection, error) {
 	return full{c, b.left}, err
 }
 
-// TestLoadIntoFullStore: an upload ends when the store takes no more, and tells
-// how many it took.
+// TestLoadIntoFullStore: an upload ends when the store takes no more, and
+// reports how many features it took.
 func TestLoadIntoFullStore(t *testing.T) {
 	st, left := openStore(t, store.Options{}), 7
 	c := withFeatures(startBufconn(t, backend{}, WithFeatures(fullStore{StoreBackend(st), &left})), st)

@@ -16,9 +16,9 @@ import (
 // Features in answers
 //
 // Answers are written in the wire form of catfish.v1.Feature, from the bytes in
-// the collection's memory, without an object for each: messages that generated
-// code would marshal to the same bytes. featureToProto is the same in plain Go,
-// for calls that answer with one.
+// the collection's memory, without an object for each feature: messages that
+// generated code would marshal to the same bytes. featureToProto does the same
+// in plain Go, for calls that answer with one feature.
 //
 //	1 id          bytes
 //	2 geojson     bytes, or 3 wkb
@@ -84,7 +84,7 @@ func (s *selection) appendFeature(dst []byte, f *store.Found) ([]byte, error) {
 		dst = protowire.AppendTag(dst, 4, protowire.BytesType)
 		at := len(dst)
 		dst = f.View.AppendProperties(dst, s.fields...)
-		if !utf8.Valid(dst[at:]) { // or no client could read the message
+		if !utf8.Valid(dst[at:]) { // otherwise no client could read the message
 			dst = append(dst[:at], bytes.ToValidUTF8(dst[at:], replacement)...)
 		}
 		dst = prefixLength(dst, at)
@@ -105,7 +105,7 @@ func (s *selection) appendFeature(dst []byte, f *store.Found) ([]byte, error) {
 	return dst, nil
 }
 
-// replacement stands for what is not UTF-8.
+// replacement stands for bytes that are not UTF-8.
 var replacement = []byte("\uFFFD")
 
 func appendTimestamp(dst []byte, t *timestamppb.Timestamp) []byte {
@@ -120,7 +120,7 @@ func appendTimestamp(dst []byte, t *timestamppb.Timestamp) []byte {
 	return dst
 }
 
-// prefixLength puts the length of b[at:] before it.
+// prefixLength inserts the length of b[at:] before it.
 func prefixLength(b []byte, at int) []byte {
 	var prefix [10]byte
 	p := protowire.AppendVarint(prefix[:0], uint64(len(b)-at))

@@ -40,8 +40,8 @@ var shapes = []orb.Geometry{
 	orb.Collection{orb.Point{1, 2}, orb.LineString{{0, 0}, {1, 1}}},
 }
 
-// TestWireForm compares what is written by hand with what generated code makes of
-// the same feature.
+// TestWireForm compares the hand-written encoding with that of generated code
+// for the same feature.
 func TestWireForm(t *testing.T) {
 	var long strings.Builder
 	for long.Len() < 20_000 {
@@ -87,7 +87,7 @@ func TestWireForm(t *testing.T) {
 	}
 }
 
-// TestFieldsAndFormats checks what a selection leaves over.
+// TestFieldsAndFormats checks which fields a selection keeps, in each format.
 func TestFieldsAndFormats(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)
@@ -114,8 +114,8 @@ func TestFieldsAndFormats(t *testing.T) {
 	}
 }
 
-// TestAppendFeatureAllocates nothing but what the buffer lacks.
-func TestAppendFeatureAllocates(t *testing.T) {
+// TestAppendFeatureAllocatesNothing but what the buffer lacks.
+func TestAppendFeatureAllocatesNothing(t *testing.T) {
 	sel := selection{format: catfishv1.GeometryFormat_GEOMETRY_FORMAT_GEOJSON}
 	f := found(t, shapes[3], `{"a":1,"b":"x"}`)
 	f.Expiry, f.Distance = time.Hour, 3
@@ -136,7 +136,7 @@ func TestWKBAgainstOrb(t *testing.T) {
 		if err != nil || !orb.Equal(got, g) {
 			t.Errorf("%v: got %v, %v", g, got, err)
 		}
-		for n := range len(b) { // Cut anywhere it is refused.
+		for n := range len(b) { // A prefix of any length is refused.
 			if g, err := decodeWKB(b[:n]); err == nil {
 				t.Errorf("%d of %d bytes: %v", n, len(b), g)
 			}
@@ -146,7 +146,7 @@ func TestWKBAgainstOrb(t *testing.T) {
 	if g, err := decodeWKB(big); err != nil || g != (orb.Point{1, 2}) {
 		t.Errorf("big-endian: %v, %v", g, err)
 	}
-	// One after the other in the last place, deeper than is read.
+	// Each is the last element of the one before, deeper than the reader allows.
 	var deep []byte
 	for range feature.MaxDepth + 1 {
 		deep = append(deep, 1, 7, 0, 0, 0, 1, 0, 0, 0)

@@ -35,7 +35,7 @@ func (s *featureService) Nearest(req *catfishv1.FeatureServiceNearestRequest,
 		return statusOf(name, err)
 	}
 	if req.GetK() == 0 {
-		// As many as there are: their bytes are counted as they are found.
+		// As many as exist: their bytes are counted as they are found.
 		var q *store.Prepared
 		q, _, err = prepared(c, "query", &catfishv1.Query{Filter: req.GetFilter(), Area: &catfishv1.Area{
 			Shape: &catfishv1.Area_Circle{Circle: &catfishv1.Circle{

@@ -30,7 +30,7 @@ func prepared(c FeatureCollection, field string, p *catfishv1.Query) (*store.Pre
 	return ready, q, nil
 }
 
-// decoded is queryOf, without a check of what preparing checks.
+// decoded is queryOf without the checks that preparing makes.
 func decoded(c FeatureCollection, field string, p *catfishv1.Query) (q store.Query, err error) {
 	q.Filter = p.GetFilter()
 	if q.Relation, err = relationOf(field+".relation", p.GetRelation()); err != nil {
@@ -42,11 +42,11 @@ func decoded(c FeatureCollection, field string, p *catfishv1.Query) (q store.Que
 	return q, err
 }
 
-// ofQuery is an error of preparing a query.
+// ofQuery converts an error of preparing a query.
 func ofQuery(field string, err error) error {
 	var bad *filter.Error
 	switch {
-	case errors.As(err, &bad): // What it is wrapped in tells no more.
+	case errors.As(err, &bad): // The errors around it add no information.
 		return &fieldError{field + ".filter", ReasonBadFilter, bad}
 	case errors.Is(err, filter.ErrFilter):
 		return &fieldError{field + ".filter", ReasonBadFilter, err}
@@ -83,7 +83,7 @@ func areaOf(space feature.Space, field string, a *catfishv1.Area) (*store.Area, 
 	return nil, &fieldError{field, ReasonBadField, errMissing}
 }
 
-// Count counts while the search goes on.
+// Count counts while the search runs.
 func (s *featureService) Count(ctx context.Context, req *catfishv1.FeatureServiceCountRequest) (
 	*catfishv1.FeatureServiceCountResponse, error,
 ) {

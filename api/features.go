@@ -39,24 +39,24 @@ type FeatureCollection interface {
 }
 
 // FeatureBackend has collections of features. All methods are safe for
-// concurrent use. Errors wrap those of package store, or catfish.ErrNotReady for
-// a collection that is still being loaded.
+// concurrent use. Errors wrap those of package store, or catfish.ErrNotReady
+// for a collection that is still being loaded.
 type FeatureBackend interface {
-	// CreateFeatures makes a collection, unless there is one of that name with
-	// the same options.
+	// CreateFeatures creates a collection, unless one with that name and the
+	// same options exists.
 	CreateFeatures(name string, o store.CollectionOptions) (FeatureCollection, error)
-	// Features is the collection of a name. The error wraps
-	// store.ErrUnknownCollection if there is none.
+	// Features returns the collection with this name. The error wraps
+	// store.ErrUnknownCollection if none exists.
 	Features(name string) (FeatureCollection, error)
-	// AllFeatures are all, in any order. The caller owns the slice.
+	// AllFeatures returns all collections, in any order. The caller owns the slice.
 	AllFeatures() []FeatureCollection
 	// AlterFeatures replaces the options of a collection, as far as they can be
 	// altered (store.Store.Alter).
 	AlterFeatures(name string, o store.CollectionOptions) error
 	// DropFeatures removes a collection, and reports whether there was one.
 	DropFeatures(name string) (bool, error)
-	// SwapFeatures exchanges the names of two collections. When it returns, reads
-	// that begin see it.
+	// SwapFeatures exchanges the names of two collections. Reads that begin
+	// after it returns see the exchange.
 	SwapFeatures(ctx context.Context, a, b string) error
 }
 
@@ -96,17 +96,17 @@ func (b storeBackend) DropFeatures(name string) (bool, error) { return b.Drop(na
 
 func (b storeBackend) SwapFeatures(_ context.Context, x, y string) error { return b.Swap(x, y) }
 
-// buffers of searches.
+// buffers are reused by searches.
 var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}
 
-// search calls yield with what a query finds.
+// search calls yield with each feature that a query finds.
 func search(ctx context.Context, c FeatureCollection, p *store.Prepared, yield func(*store.Found) (more bool, err error)) error {
 	b := buffers.Get().(*store.Buffer)
 	defer buffers.Put(b)
 	return c.SearchWith(ctx, p, b, yield)
 }
 
-// features is what the services of features and of collections share.
+// features is shared by the services of features and of collections.
 type features struct {
 	backend atomic.Pointer[FeatureBackend] // nil: not loaded yet
 	boxes   Backend
@@ -117,7 +117,7 @@ type features struct {
 	watches atomic.Pointer[budget.Budget]
 }
 
-// ready is the backend, once there is one.
+// ready returns the backend, once it is loaded.
 func (s *features) ready() (FeatureBackend, error) {
 	if b := s.backend.Load(); b != nil {
 		return *b, nil
@@ -138,8 +138,8 @@ func (s *features) collection(ctx context.Context, field, name string) (FeatureC
 }
 
 func (s *features) find(ctx context.Context, name string) (FeatureCollection, error) {
-	// The deadline may have passed while the call was queued; a write must not
-	// happen then.
+	// The deadline may have passed while the call was queued. A write must then
+	// not happen.
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func checkName(field, name string) error {
 // failed is the status of a call on a collection.
 func failed(ctx context.Context, name string, err error, extra ...protoDetail) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		// The reason why the server ended the call says more.
+		// The reason why the server ended the call is more precise.
 		if why := context.Cause(ctx); why != nil {
 			err = why
 		}

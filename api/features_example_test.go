@@ -17,8 +17,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A program serves features from a store of its own, and a client asks for the
-// cafés around a point.
+// A program serves features from its own store, and a client asks for the cafés
+// around a point.
 func ExampleWithFeatures() {
 	ctx := context.Background()
 	st, err := store.Open(ctx, store.Options{}) // with Dir they are kept

@@ -27,17 +27,17 @@ type featureSearch struct {
 	stream grpc.ServerStream
 	q      *store.Prepared
 	limit  int    // 0: all
-	after  cursor // behind which the answer begins
-	last   string // the id that was given last
-	more   bool   // there is more than limit
+	after  cursor // the answer begins after it
+	last   string // id of the last feature sent
+	more   bool   // there are more features than limit
 	answer featureAnswer
 }
 
 // Search answers in one of three ways:
 //
-//   - what is found by id anyway, in pages: batch by batch, each sent before the
-//     next is searched for, so that an answer may have any size
-//   - by distance: all in the area is looked at, and the nearest are kept
+//   - without an area, or by id without a limit: by id in pages, batch by batch,
+//     each sent before the next search, so that an answer may have any size
+//   - by distance: it looks at all features in the area, and keeps the nearest
 //   - anything else: the answer is collected, then streamed. While a client
 //     reads, the search keeps nothing of the collection
 func (s *featureService) Search(req *catfishv1.FeatureServiceSearchRequest,
@@ -91,7 +91,7 @@ func (r *featureSearch) run() (err error) {
 	return r.answer.send(r.ctx, r.stream)
 }
 
-// finish writes what the last batch says besides features.
+// finish writes the fields of the last batch other than features.
 func (r *featureSearch) finish() {
 	if !r.more {
 		return
@@ -106,7 +106,7 @@ func (r *featureSearch) finish() {
 	r.answer.last = b
 }
 
-// collect finds all of the answer.
+// collect finds the whole answer.
 func (r *featureSearch) collect() error {
 	r.q.After = r.after.id
 	// One more than allowed distinguishes a full answer from a truncated one.
@@ -140,7 +140,7 @@ func (r *featureSearch) inPages(p *pacer) error {
 				r.more = true
 				return false, nil
 			}
-			// What would be in the next batch is found again.
+			// The next search finds the first feature of the next batch again.
 			if cut = r.answer.n > before && r.answer.fullBatch(); cut {
 				return false, nil
 			}
@@ -150,7 +150,7 @@ func (r *featureSearch) inPages(p *pacer) error {
 		if err != nil || !cut {
 			return err
 		}
-		p.end() // A client may take its time.
+		p.end() // The client may read slowly.
 		if err := r.answer.send(r.ctx, r.stream); err != nil {
 			return err
 		}

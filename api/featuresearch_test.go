@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// spot is a point with a number, as the tests know it besides the server.
+// spot is a point with a number, which the test keeps in addition to the server.
 type spot struct {
 	id   string
 	x, y float64
@@ -28,7 +28,7 @@ func (s spot) proto() *catfishv1.Feature {
 	return pbPoint(s.id, s.x, s.y, fmt.Sprintf(`{"n":%d,"name":"spot %d","odd":%v}`, s.n, s.n, s.n%2 == 1))
 }
 
-// distance is by the haversine formula.
+// distance uses the haversine formula.
 func (s spot) distance(x, y float64) float64 {
 	rad := math.Pi / 180
 	a, b := math.Sin((s.y-y)*rad/2), math.Sin((s.x-x)*rad/2)
@@ -68,8 +68,8 @@ func ids(spots []spot, keep func(spot) bool) (ids []string) {
 	return ids
 }
 
-// TestSearchAgainstScan compares answers of all orders, in one page and in many,
-// and counts, with a scan of what was stored.
+// TestSearchAgainstScan compares answers of all orders, in one page and in
+// many, and counts, with a scan of the stored spots.
 func TestSearchAgainstScan(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)
@@ -141,7 +141,7 @@ func TestSearchAgainstScan(t *testing.T) {
 	}
 }
 
-// pages is the whole of an answer, page by page.
+// pages reads a whole answer, page by page.
 func (c featureClient) pages(t *testing.T, req *catfishv1.FeatureServiceSearchRequest) (ids []string) {
 	t.Helper()
 	for {
@@ -160,8 +160,8 @@ func (c featureClient) pages(t *testing.T, req *catfishv1.FeatureServiceSearchRe
 	}
 }
 
-// TestPagesBesideWrites: what was there throughout is given exactly once.
-func TestPagesBesideWrites(t *testing.T) {
+// TestPagesDuringWrites: a feature that existed throughout is returned exactly once.
+func TestPagesDuringWrites(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	spots := scatter(t, c, 1000)
 	kept := spots[100:900]
@@ -184,7 +184,7 @@ func TestPagesBesideWrites(t *testing.T) {
 				break
 			}
 			req.PageToken = p.token
-			for range 20 { // Others come, move and go.
+			for range 20 { // Others are added, moved and deleted.
 				s := spots[rng.IntN(100)+rng.IntN(2)*900]
 				s.x, s.y = rng.Float64()*360-180, rng.Float64()*180-90
 				c.put(t, s.proto())
@@ -280,7 +280,7 @@ func TestAnswersOfManyBytes(t *testing.T) {
 	}
 }
 
-// TestRelations: a country and a town, asked for by a box between their sizes.
+// TestRelations: a country and a town, found by a box between their sizes.
 func TestRelations(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	for id, size := range map[string]float64{"country": 10, "town": 1} {

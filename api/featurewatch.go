@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// DefaultWatchProgress is after how long a Watch without events tells how far it
-	// is.
+	// DefaultWatchProgress is the interval at which a Watch without events
+	// reports its progress.
 	DefaultWatchProgress = 15 * time.Second
 
-	// watchUnits is as how many areas a watcher counts beside its own, as of
-	// catfish.Server: a store's default limits are then reached together.
+	// watchUnits is the number of areas as which a watcher counts in addition to its
+	// own, as in catfish.Server: a store's default limits are then reached together.
 	watchUnits = 100
 	// watchAreas is the default of store.WatchLimits.Areas, for a backend that has
 	// none of its own.
 	watchAreas = 1_000_000
-	// areaBytes is what an area takes, and a watcher besides them 20 times that
-	// (store.WatchLimits). What a polygon takes more counts as areas do.
+	// areaBytes is what an area takes. A watcher takes 20 times that in addition
+	// (store.WatchLimits). The additional bytes of a polygon count as areas do.
 	areaBytes = 1 << 10
 	// MaxWatchAreas is the maximum number of areas of one Watch: boxes with a filter
 	// and a name of some 100 bytes fill the largest message.
 	MaxWatchAreas = 10_000
 
-	// watchTurn is how many events are taken before others have their turn.
+	// watchTurn is how many events are taken before others get the scheduling slot.
 	watchTurn = 64
 )
 
 // errStopping ends watches, which have no end of their own.
 var errStopping = errors.New("api: the server is stopping; watch on behind the last revision that was told, when it is there again")
 
-// watchLimiter is a FeatureBackend with limits of watches; those that are 0 are the
-// defaults. StoreBackend and ServerFeatures are ones.
+// watchLimiter is a FeatureBackend with limits of watches; those that are 0 are
+// the defaults. StoreBackend and ServerFeatures are such backends.
 type watchLimiter interface{ WatchLimits() store.WatchLimits }
 
-// newWatchBudget is for the watches of a backend, or of none yet. A source may have
-// a quarter, and another over RDMA.
+// newWatchBudget returns the budget for the watches of a backend, or before one
+// is loaded. A source may use a quarter, and another quarter over RDMA.
 func newWatchBudget(b FeatureBackend) *budget.Budget {
 	areas := int64(watchAreas)
 	if l, ok := b.(watchLimiter); ok {
@@ -64,16 +64,16 @@ type featureWatch struct {
 	w      *store.Watcher
 	budget *budget.Budget
 	sel    selection
-	bytes  int64 // that it holds besides the batch
+	bytes  int64 // held in addition to the batch
 	batch  []byte
 	in     int    // events in it
-	resume uint64 // told, or in the batch
+	resume uint64 // revision sent, or in the batch
 }
 
-// Watch sends what the collection's log has for the query, or areas. The watcher
-// keeps a place in the log, and looks at it when the client has taken what was sent:
-// so a client that is slow holds no more of the server than one that is not, until
-// the log has no longer what comes next (package store).
+// Watch sends the events that the collection's log has for the query, or areas.
+// The watcher keeps a place in the log, and reads on when the client has taken
+// what was sent. So a slow client holds no more of the server than a fast one,
+// until the log no longer has the next event (package store).
 func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
 	stream grpc.ServerStreamingServer[catfishv1.FeatureServiceWatchResponse],
 ) error {
@@ -94,7 +94,7 @@ func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
 	return failed(ctx, name, w.resumable(err))
 }
 
-// begin makes the watcher.
+// begin creates the watcher.
 func (r *featureWatch) begin(c FeatureCollection, account *budget.Account) (err error) {
 	areas := r.req.GetAreas()
 	switch {
@@ -119,7 +119,7 @@ func (r *featureWatch) begin(c FeatureCollection, account *budget.Account) (err 
 	return err
 }
 
-// count counts so many watchers and areas more.
+// count counts these watchers and areas.
 func (r *featureWatch) count(account *budget.Account, watchers, areas int64) error {
 	if err := account.Take(watchers*watchUnits + areas); err != nil {
 		return overBudget(r.budget, ReasonWatchLimit, busyRetry, err)
@@ -128,7 +128,7 @@ func (r *featureWatch) count(account *budget.Account, watchers, areas int64) err
 	return hold(r.ctx, r.bytes)
 }
 
-// add has the areas watched. Each is prepared once, in a turn of its own.
+// add adds the areas to the watcher. Each is prepared once, in its own step.
 func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, account *budget.Account) error {
 	p := r.pacer(r.ctx)
 	defer p.end()
@@ -165,7 +165,7 @@ func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, 
 // run sends events until something ends it.
 func (r *featureWatch) run() error {
 	r.resume = r.w.Revision()
-	if err := r.send(); err != nil { // The watch stands.
+	if err := r.send(); err != nil { // Confirms the watch.
 		return err
 	}
 	for {
@@ -184,7 +184,7 @@ func (r *featureWatch) run() error {
 	}
 }
 
-// gather waits for events, as long as wait lasts, and takes a batch of them.
+// gather waits for events until wait ends, and takes a batch of them.
 func (r *featureWatch) gather(wait context.Context) error {
 	for {
 		var idle bool
@@ -206,7 +206,7 @@ func (r *featureWatch) gather(wait context.Context) error {
 
 func (r *featureWatch) full() bool { return r.in >= BatchItems || len(r.batch) >= batchBytes }
 
-// long goes on with what took long, in several turns.
+// long continues with events that take long, in several scheduling slots.
 func (r *featureWatch) long() (idle bool, err error) {
 	p := r.pacer(r.ctx)
 	defer p.end()
@@ -216,12 +216,12 @@ func (r *featureWatch) long() (idle bool, err error) {
 	return r.some(&feature.Steps{Pause: p.Tick})
 }
 
-// some takes some events, in steps. It is idle if there are none left.
+// some takes some events, in steps. It is idle if none are left.
 func (r *featureWatch) some(steps *feature.Steps) (idle bool, err error) {
 	for n := 0; n < watchTurn && !r.full(); n++ {
 		e, ok, err := r.w.TryIn(steps)
 		switch {
-		case err != nil && ok: // It could not be made, and is not told.
+		case err != nil && ok: // The event could not be built, and is not sent.
 			r.resume = e.Resume
 			return false, ofFeature(e.ID, err)
 		case err != nil:
@@ -240,8 +240,8 @@ func (r *featureWatch) some(steps *feature.Steps) (idle bool, err error) {
 	return false, nil
 }
 
-// Fields of FeatureServiceWatchResponse and FeatureEvent, in wire form as features
-// are (featuremessage.go).
+// Fields of FeatureServiceWatchResponse and FeatureEvent, in wire form as
+// features are (featuremessage.go).
 const (
 	eventsField = 1 + iota
 	revisionField
@@ -318,7 +318,7 @@ func (r *featureWatch) send() error {
 	return err
 }
 
-// watchError is why a watch ended that may go on behind a revision.
+// watchError is why a watch ended that may continue after a revision.
 type watchError struct {
 	resume uint64
 	err    error
@@ -327,12 +327,12 @@ type watchError struct {
 func (e *watchError) Error() string { return e.err.Error() }
 func (e *watchError) Unwrap() error { return e.err }
 
-// resumable adds the revision from which to go on, if that is of use.
+// resumable adds the revision after which to continue, if that is useful.
 func (r *featureWatch) resumable(err error) error {
 	if why := context.Cause(r.ctx); why != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		err = why
 	}
-	// What watchers say of their collection: it was dropped.
+	// The watcher reports that its collection was dropped.
 	if errors.Is(err, store.ErrUnknownCollection) || searchesAgain(err) || r.resume == 0 {
 		return err
 	}

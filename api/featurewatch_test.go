@@ -21,7 +21,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// watch begins a watch of "places", and returns when it stands.
+// watch begins a watch of "places", and returns when the server has confirmed it.
 func (c featureClient) watch(ctx context.Context, t testing.TB, req *catfishv1.FeatureServiceWatchRequest) (
 	stream grpc.ServerStreamingClient[catfishv1.FeatureServiceWatchResponse], first *catfishv1.FeatureServiceWatchResponse,
 ) {
@@ -45,8 +45,8 @@ func (c featureClient) move(t testing.TB, id string, x, y float64, n int) uint64
 	return c.put(t, pbPoint(id, x, y, fmt.Sprintf(`{"n":%d}`, n)))
 }
 
-// Two areas with their events in one stream, what is selected of features, and those
-// before.
+// Two areas with their events in one stream, what is selected of features, and
+// the features before each change.
 func TestFeatureWatch(t *testing.T) {
 	c := startFeatures(t, store.Options{}, WithWatchProgress(time.Millisecond))
 	ctx := testContext(t)
@@ -106,8 +106,8 @@ func TestFeatureWatch(t *testing.T) {
 	}
 }
 
-// TestFeatureWatchHistories: watches that are broken off and resumed have, between
-// them, the events of one that was not, each once, whoever writes.
+// TestFeatureWatchHistories: watches that are broken off and resumed have
+// together the events of an uninterrupted watch, each once, with any writers.
 func TestFeatureWatchHistories(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)
@@ -187,7 +187,7 @@ func TestFeatureWatchHistories(t *testing.T) {
 	}
 }
 
-// A watch that is broken off at any message goes on with what the next would have.
+// A watch that is broken off at any message continues with what the next one would have.
 func TestFeatureWatchLongAnswers(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	ctx := testContext(t)
@@ -217,8 +217,8 @@ func TestFeatureWatchLongAnswers(t *testing.T) {
 	}
 }
 
-// A client that does not read blocks nobody, and gets an error that says what it has
-// lost.
+// A client that does not read blocks no other, and gets an error that says what
+// it lost.
 func TestFeatureWatchLagged(t *testing.T) {
 	c := startFeatures(t, store.Options{Watch: store.WatchLimits{Changes: 16}})
 	stream, _ := c.watch(testContext(t), t, &catfishv1.FeatureServiceWatchRequest{})
@@ -252,7 +252,8 @@ func TestFeatureWatchLagged(t *testing.T) {
 	}
 }
 
-// What ends a watch has its own status, with the revision from which to go on.
+// Each reason that ends a watch has its own status, with the revision from which to
+// continue.
 func TestFeatureWatchEnds(t *testing.T) {
 	keys, file, k := testKeys(t, access.Entry{Name: "goes", Roles: []string{"places:read"}}, access.Entry{Roles: []string{"*:admin"}})
 	c := startFeatures(t, store.Options{Watch: store.WatchLimits{Watchers: 6}}, WithKeys(keys))
@@ -322,7 +323,7 @@ func TestFeatureWatchEnds(t *testing.T) {
 		}
 		return err
 	}
-	for m.GetRevision() < rev { // The watch has come that far.
+	for m.GetRevision() < rev { // The watch has reached this revision.
 		if err := next(); err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +371,7 @@ func ring(n int) *catfishv1.Query {
 }
 
 // A watched polygon counts in its source's share as it does in the store, whose
-// limits are those of the server's budget; and it counts no more when it is gone.
+// limits are those of the server's budget. It stops counting when the watch ends.
 func TestFeatureWatchCountsPolygons(t *testing.T) {
 	c := startFeatures(t, store.Options{Watch: store.WatchLimits{Areas: 1000}})
 	areas := func() catfish.BudgetStats {

@@ -72,7 +72,7 @@ func geometryOf(space feature.Space, field string, p *catfishv1.Feature) (g orb.
 	return g, altitudes, nil
 }
 
-// expiryOf is when a feature expires, in nanoseconds; 0: never.
+// expiryOf returns when a feature expires, in nanoseconds; 0: never.
 func expiryOf(field string, p *catfishv1.Feature) (int64, error) {
 	t := p.GetExpires()
 	if t == nil {
@@ -135,7 +135,7 @@ func (s *featureService) Patch(ctx context.Context, req *catfishv1.FeatureServic
 	if err != nil {
 		return nil, err
 	}
-	// So that an error of the call is one of what is stored, or of the outcome.
+	// Later errors are then about the stored feature or the result of the patch.
 	switch patch, err := feature.CompactProperties([]byte(req.GetProperties())); {
 	case err != nil:
 		return nil, statusOf(name, &fieldError{"properties", ReasonBadProperties, err})
@@ -165,7 +165,7 @@ func checkID(field, id string) error {
 	return nil
 }
 
-// Delete removes one feature. There need be no room for that.
+// Delete removes one feature. It needs no free memory.
 func (s *featureService) Delete(ctx context.Context, req *catfishv1.FeatureServiceDeleteRequest) (
 	*catfishv1.FeatureServiceDeleteResponse, error,
 ) {
@@ -184,7 +184,7 @@ func (s *featureService) Delete(ctx context.Context, req *catfishv1.FeatureServi
 	return &catfishv1.FeatureServiceDeleteResponse{Revision: revision}, nil
 }
 
-// DeleteWhere removes what a query finds.
+// DeleteWhere removes the features that a query finds.
 func (s *featureService) DeleteWhere(ctx context.Context, req *catfishv1.FeatureServiceDeleteWhereRequest) (
 	*catfishv1.FeatureServiceDeleteWhereResponse, error,
 ) {

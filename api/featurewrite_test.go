@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// get is the feature of an id of "places".
+// get returns the feature of "places" with this id.
 func (c featureClient) get(t testing.TB, id string) *catfishv1.Feature {
 	t.Helper()
 	return must[*catfishv1.FeatureServiceGetResponse](t)(c.Get(testContext(t), &catfishv1.FeatureServiceGetRequest{
@@ -44,7 +44,7 @@ func TestWrites(t *testing.T) {
 		t.Fatalf("patched: got %v\nwant %v", got, want)
 	}
 
-	// Ids that the server makes, no geometry, no properties.
+	// The server generates the id; no geometry, no properties.
 	res := must[*catfishv1.FeatureServicePutResponse](t)(c.Put(ctx, &catfishv1.FeatureServicePutRequest{
 		Collection: "places", Feature: &catfishv1.Feature{}, IfAbsent: true,
 	}))
@@ -73,8 +73,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// Altitudes are in GeoJSON, in and out, and stay when properties are patched. WKB has two
-// dimensions.
+// Altitudes are in GeoJSON, in and out, and stay when properties are patched.
+// WKB has two dimensions.
 func TestAltitudes(t *testing.T) {
 	c := startFeatures(t, store.Options{})
 	const line = `{"type":"LineString","coordinates":[[1,2,3],[4,5],[6,7,-8]]}`

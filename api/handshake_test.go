@@ -18,7 +18,7 @@ import (
 	"github.com/catfish-index/catfish/internal/turns"
 )
 
-// oneTurn is a backend where one piece of long work is carried out at a time.
+// oneTurn is a backend with a single scheduling slot.
 type oneTurn struct {
 	backend
 	*turns.Turns
@@ -60,13 +60,13 @@ func testHandshakes(t *testing.T, f func(t *testing.T, l *bufconn.Listener, b *o
 	})
 }
 
-// A handshake waits for its turn, and has it for as long as it computes. Then there are
-// calls as ever.
-func TestHandshakesTakeTurns(t *testing.T) {
+// A handshake waits for a scheduling slot, and holds it only while it computes.
+// Afterwards calls work as usual.
+func TestHandshakesUseSchedulingSlots(t *testing.T) {
 	testHandshakes(t, func(t *testing.T, l *bufconn.Listener, b *oneTurn) {
 		other, _ := b.Join("other", nil)
 		conn, err := grpc.NewClient("passthrough:bufconn",
-			grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})), // Who it is, is not what is tested.
+			grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})), // Identity is not under test.
 			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
 		if err != nil {
 			t.Fatal(err)
@@ -91,8 +91,8 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	})
 }
 
-// A client that does not go on keeps no turn, and a handshake that gets none ends.
-func TestHandshakesThatStop(t *testing.T) {
+// A stalled client keeps no scheduling slot, and a handshake that gets none ends.
+func TestStalledHandshakeKeepsNoSlot(t *testing.T) {
 	testHandshakes(t, func(t *testing.T, l *bufconn.Listener, b *oneTurn) {
 		raw, err := l.Dial()
 		if err != nil {
@@ -118,7 +118,7 @@ func TestHandshakesThatStop(t *testing.T) {
 	})
 }
 
-// saysOnce is a connection of which only what is written first arrives.
+// saysOnce is a connection that delivers only its first write.
 type saysOnce struct {
 	net.Conn
 	said atomic.Bool

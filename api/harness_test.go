@@ -109,7 +109,7 @@ func goItem(it *catfishv1.Item) rstar.Item {
 	return rstar.Item{Rect: goRect(it.GetRect()), ID: it.GetId()}
 }
 
-// randomItems are n rectangles with edges up to 0.1 in the unit square.
+// randomItems returns n rectangles with edges up to 0.1 in the unit square.
 func randomItems(rng *rand.Rand, n int) []rstar.Item {
 	items := make([]rstar.Item, n)
 	for i := range items {

@@ -81,7 +81,7 @@ func (s *callStream) RecvMsg(m any) error {
 
 // request receives the request of a call that has one. It waits in this goroutine:
 // another one costs 5 us, most of it for a stack that grows while the message is
-// decoded. Whoever ends the call meanwhile writes its status (call.end).
+// decoded. If the call ends meanwhile, call.end writes its status.
 func (s *callStream) request(m any) error {
 	stream, ok := grpc.ServerTransportStreamFromContext(s.ctx).(statusWriter)
 	if !ok {
@@ -112,9 +112,9 @@ func (s *callStream) SendMsg(m any) error {
 }
 
 // wait calls f, which waits for the peer. If the server ends the call
-// meanwhile it returns the reason, and f ends a little later, by itself: when
-// the handler has returned. f runs in a goroutine of its own because gRPC
-// offers no other way to send a status while a message waits.
+// meanwhile, wait returns the reason, and f ends a little later, when the
+// handler has returned. f runs in its own goroutine because gRPC offers no
+// other way to send a status while a message waits.
 func (s *callStream) wait(f func(any) error, m any) error {
 	if s.call.waitIdle() {
 		defer s.call.stopTimers()

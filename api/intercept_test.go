@@ -12,9 +12,9 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 )
 
-// TestTransportTakesStatus: gRPC's transport is a statusWriter still. Otherwise each
-// request would cost a goroutine again.
-func TestTransportTakesStatus(t *testing.T) {
+// TestTransportIsStatusWriter: if gRPC's transport no longer implements
+// statusWriter, each request costs a goroutine.
+func TestTransportIsStatusWriter(t *testing.T) {
 	is := make(chan bool, 1)
 	c := startBufconn(t, backend{"default": &fake{}}, WithGRPC(grpc.ChainStreamInterceptor(
 		func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
@@ -30,7 +30,7 @@ func TestTransportTakesStatus(t *testing.T) {
 // silentStream is a stream whose request never comes.
 type silentStream struct {
 	grpc.ServerStream
-	asked chan struct{} // closed when it is waited for
+	asked chan struct{} // closed when the handler waits for the request
 	over  chan struct{} // closed when the stream ends
 }
 
@@ -40,7 +40,7 @@ func (s silentStream) RecvMsg(any) error {
 	return context.Canceled
 }
 
-// endedBy is a transport that notes its status.
+// endedBy is a transport that records its status.
 type endedBy struct {
 	grpc.ServerTransportStream
 	stream silentStream
@@ -53,9 +53,9 @@ func (t endedBy) WriteStatus(s *status.Status) error {
 	return nil
 }
 
-// TestRequestIsAwaited: a call that is ended while it waits for its request tells
-// why, by its transport or, if that takes no status, by its handler.
-func TestRequestIsAwaited(t *testing.T) {
+// TestCallEndsWhileAwaitingRequest: a call that ends while it waits for its request
+// reports why, by its transport or, if that takes no status, by its handler.
+func TestCallEndsWhileAwaitingRequest(t *testing.T) {
 	for name, plain := range map[string]bool{"transport": false, "handler": true} {
 		t.Run(name, func(t *testing.T) {
 			stream := silentStream{asked: make(chan struct{}), over: make(chan struct{})}
@@ -85,7 +85,7 @@ func TestRequestIsAwaited(t *testing.T) {
 			if st := <-transport.st; st.Code() != status.Code(statusOf("", why)) {
 				t.Errorf("status %v", st)
 			}
-			// It is over, and does not wait again.
+			// The call has ended, and does not wait again.
 			if err := s.RecvMsg(&catfishv1.SearchRequest{}); !errors.Is(err, why) {
 				t.Errorf("a second one: %v", err)
 			}
@@ -115,9 +115,9 @@ func moved(grow bool) bool {
 	return uintptr(unsafe.Pointer(&here)) != before
 }
 
-// TestStackGrowsOnce: after growStack the stack stays where it is. A collection may
-// make it smaller in between, so some tries may fail, and the runtime may have begun
-// with a large one, so that it stays without, too.
+// TestStackGrowsOnce: after growStack the stack does not move. A garbage
+// collection may shrink it in between, so some tries may fail. The runtime may
+// have begun with a large stack, which does not move without growStack either.
 func TestStackGrowsOnce(t *testing.T) {
 	const tries = 100
 	stayed := 0

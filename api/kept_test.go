@@ -12,9 +12,9 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestKeptBoxes: what gRPC writes to boxes that are kept is there after a restart,
-// by each call that writes.
-func TestKeptBoxes(t *testing.T) {
+// TestBoxesSurviveRestart: what gRPC writes to durable boxes exists after a
+// restart, for each call that writes.
+func TestBoxesSurviveRestart(t *testing.T) {
 	o := catfish.ServerOptions{
 		Transports: []string{catfish.TransportSoft}, DataDir: t.TempDir(), SlabBytes: 16 << 20,
 		Keep: []string{"roads", "rivers"}, Logger: slog.New(slog.DiscardHandler),
@@ -37,7 +37,7 @@ func TestKeptBoxes(t *testing.T) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
-	// Its order: one was inserted, left by the update, deleted, and one loaded.
+	// everyCall inserted an object, which its update left, deleted it, and loaded one.
 	want := []rstar.Item{{Rect: rstar.Rect{MaxX: 1, MaxY: 1}, ID: 1}}
 	var more []rstar.Item
 	for i := range 2*BatchItems + 3 {

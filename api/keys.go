@@ -20,12 +20,12 @@ import (
 //	headers --> tap: whose key? --> interceptors of WithGRPC --> admit --> handler
 //	                                (logs, metrics: they see refused calls, too)
 //
-// admit refuses a call without a good key (UNAUTHENTICATED), beyond the key's
-// rate (RESOURCE_EXHAUSTED with a delay), and when the message is there and names
+// admit refuses a call without a good key (UNAUTHENTICATED), beyond the key's rate
+// (RESOURCE_EXHAUSTED with a delay), and, when the message has arrived and names
 // its collection, without the role that the method needs (PERMISSION_DENIED).
-// Health and reflection need none: they tell nothing of what is stored.
+// Health and reflection need no key: they reveal nothing of the stored data.
 
-// roles are what each method needs. A method that is not here is refused.
+// roles has the role that each method needs. A method without one is refused.
 var roles = map[string]access.Role{
 	catfishv1.CatfishService_Search_FullMethodName:     access.Read,
 	catfishv1.CatfishService_SearchMany_FullMethodName: access.Read,
@@ -65,7 +65,7 @@ func isFree(method string) bool {
 	return slices.ContainsFunc(freeServices, func(s string) bool { return strings.HasPrefix(method, s) })
 }
 
-// caller is whose key a call has, or why there is none.
+// caller is the owner of a call's key, or why there is none.
 type caller struct {
 	principal *access.Principal
 	err       error
@@ -90,8 +90,8 @@ func identify(keys *access.Keys, method string, md metadata.MD) caller {
 	return caller{p, err}
 }
 
-// KeyOf returns the id of the key of a call, for logs; it is no secret. Empty:
-// there is no good one. ctx is that of a handler or interceptor.
+// KeyOf returns the id of the key of a call, for logs; it is no secret. It is
+// empty without a good key. ctx is that of a handler or interceptor.
 func KeyOf(ctx context.Context) string {
 	if p := callOf(ctx).caller.principal; p != nil {
 		return p.ID()
@@ -102,7 +102,7 @@ func KeyOf(ctx context.Context) string {
 // guard admits calls by their keys.
 type guard struct{ keys *access.Keys } // not nil
 
-// admit checks all but the role. p is nil if the method needs no key.
+// admit checks everything but the role. p is nil if the method needs no key.
 func (g guard) admit(ctx context.Context, method string) (p *access.Principal, need access.Role, err error) {
 	if isFree(method) {
 		return nil, access.None, nil
@@ -124,7 +124,7 @@ func (g guard) admit(ctx context.Context, method string) (p *access.Principal, n
 	return p, need, nil
 }
 
-// collectionIn is the collection that a request names.
+// collectionIn returns the collection that a request names.
 func collectionIn(req any) string {
 	if r, ok := req.(interface{ GetCollection() string }); ok && r.GetCollection() != "" {
 		return r.GetCollection()
@@ -179,8 +179,8 @@ func (g guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	return next(srv, &guardedStream{ServerStream: ss, principal: p, need: need})
 }
 
-// guardedStream checks the collections that messages name: the first one names
-// one in any case, others need not.
+// guardedStream checks the collections that messages name. The first message
+// always names one, others need not.
 type guardedStream struct {
 	grpc.ServerStream
 	principal *access.Principal

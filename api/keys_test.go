@@ -72,7 +72,7 @@ func TestEveryMethodHasARole(t *testing.T) {
 	}
 }
 
-// Every call with every key: what it may do, and what it is told otherwise.
+// Every call with every key: whether it is permitted, and which error it gets otherwise.
 func TestKeys(t *testing.T) {
 	keys, _, k := testKeys(t,
 		access.Entry{Roles: []string{"cafes:read"}},
@@ -95,7 +95,7 @@ func TestKeys(t *testing.T) {
 		{"no scheme", metadata.AppendToOutgoingContext(ctx, "authorization", k[2]), "cafes", codes.Unauthenticated, codes.Unauthenticated},
 		{"reader", withKey(ctx, k[0]), "cafes", codes.OK, codes.PermissionDenied},
 		{"reader elsewhere", withKey(ctx, k[0]), "other", codes.PermissionDenied, codes.PermissionDenied},
-		// What is not there is not told from what is not permitted.
+		// An unknown collection looks like one that is not permitted.
 		{"reader nowhere", withKey(ctx, k[0]), "unknown", codes.PermissionDenied, codes.PermissionDenied},
 		{"reader, no name", withKey(ctx, k[0]), "", codes.PermissionDenied, codes.PermissionDenied},
 		{"writer", withKey(ctx, k[1]), "cafes", codes.OK, codes.OK},
@@ -121,7 +121,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// What needs no key: whether the server is well, and what it could be asked.
+// Services that need no key: the server's health, and its methods.
 func TestFreeServices(t *testing.T) {
 	keys, _, _ := testKeys(t, access.Entry{Roles: []string{"*:read"}})
 	c := startBufconn(t, backend{"default": &fake{}}, WithKeys(keys))
@@ -174,8 +174,8 @@ func TestKeyRate(t *testing.T) {
 	}
 }
 
-// An upload may not go on to a collection that its first message did not name,
-// and ends when its key does.
+// An upload may not continue in a collection that its first message did not
+// name, and ends when its key is revoked.
 func TestKeyDuringUpload(t *testing.T) {
 	keys, file, k := testKeys(t, access.Entry{Name: "up", Roles: []string{"cafes:write"}})
 	cafes, other := &fake{}, &fake{}
@@ -205,14 +205,15 @@ func TestKeyDuringUpload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Begun: another key of the same name and rights does not keep it.
+	// The upload has begun. Another key with the same name and rights does not keep it
+	// alive.
 	if _, err := access.Revoke(file, "up"); err != nil {
 		t.Fatal(err)
 	}
 	if err := keys.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	// The server ends it; this side is still open.
+	// The server ends it; the client's side is still open.
 	if err := up.RecvMsg(new(catfishv1.LoadResponse)); detailsOf(err).code != codes.Unauthenticated {
 		t.Errorf("%v, want UNAUTHENTICATED", err)
 	}
@@ -221,7 +222,7 @@ func TestKeyDuringUpload(t *testing.T) {
 	}
 }
 
-// The id of a key, but nothing else of it, is in what the server says.
+// The server's errors contain the id of a key, and nothing else of it.
 func TestErrorsHideKeys(t *testing.T) {
 	keys, _, k := testKeys(t, access.Entry{Roles: []string{"cafes:read"}})
 	c := startBufconn(t, backend{"cafes": &fake{}}, WithKeys(keys))

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Keys hold for features and for collections, too.
+// Keys apply to features and to collections, too.
 func TestKeysOfFeatures(t *testing.T) {
 	keys, _, k := testKeys(t, access.Entry{Roles: []string{"places:read"}},
 		access.Entry{Roles: []string{"places:write"}}, access.Entry{Roles: []string{"*:admin"}})

@@ -26,7 +26,7 @@ func (s *service) Load(stream loadStream) error {
 		u.call.end(overBudget(s.loads, ReasonLoadBusy, loadRetry, err))
 	})
 	defer u.account.Close()
-	// Room for one message, wherever the objects go.
+	// Reserve room for one message, wherever the objects go.
 	message := decodedRatio * int64(s.options.maxMessageBytes)
 	if err := u.take(message); err != nil {
 		return statusOf("", err)
@@ -57,8 +57,8 @@ func (s *service) Load(stream loadStream) error {
 	return stream.SendAndClose(done)
 }
 
-// store puts the objects into c and counts them in done. It checks ctx once
-// per batch of inserts; a bulk load is not interrupted.
+// store puts the objects into c and counts them in done. It checks ctx once per
+// batch of inserts; a bulk load is not interrupted.
 func (u *upload) store(ctx context.Context, c Collection,
 	done *catfishv1.LoadResponse,
 ) error {
@@ -99,8 +99,8 @@ func (u *upload) store(ctx context.Context, c Collection,
 	return nil
 }
 
-// insert inserts objects one by one; or together, where each would wait for the
-// disk. It returns how many are stored.
+// insert inserts objects one by one, or together where each insert would wait
+// for the disk. It returns how many are stored.
 func insert(c Collection, items []rstar.Item) (n int, err error) {
 	if m, ok := c.(interface {
 		InsertMany(items []rstar.Item) (int, error)

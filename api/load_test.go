@@ -94,8 +94,8 @@ func TestLoadCancelled(t *testing.T) {
 	}
 }
 
-// TestLoadCancelledWhileStoring cancels between inserts: the status counts
-// those that were made.
+// TestLoadCancelledWhileStoring cancels between inserts: the status counts the
+// inserts that succeeded.
 func TestLoadCancelledWhileStoring(t *testing.T) {
 	ended, opt := handlerErrors()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -125,8 +125,8 @@ func TestLoadCancelledWhileStoring(t *testing.T) {
 	}
 }
 
-// TestLoadTooLarge: an upload that needs more than one source may hold is to
-// be divided, and nothing of it is held.
+// TestLoadTooLarge: an upload that needs more than one source may hold is
+// refused with the advice to divide it, and holds nothing.
 func TestLoadTooLarge(t *testing.T) {
 	col := &fake{}
 	// One message of 1 KB takes 35 KB, and the objects the rest of 60 KB.

@@ -108,7 +108,7 @@ func (s *service) addRest(ctx context.Context, rest *rstar.Scan, query int,
 	return nil
 }
 
-// manyAnswer is the answers to several queries, in batches as they are sent.
+// manyAnswer has the answers to several queries, in batches as they are sent.
 type manyAnswer struct {
 	batches []manyBatch
 	n       int   // objects

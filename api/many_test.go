@@ -68,8 +68,8 @@ func TestSearchManyTooLarge(t *testing.T) {
 	}
 }
 
-// TestLargeRequest: a request that no call needs is refused before it is
-// decoded; one with a few queries too many is told so.
+// TestLargeRequest: a request larger than any call needs is refused before it
+// is decoded. One with a few queries too many gets an error that says so.
 func TestLargeRequest(t *testing.T) {
 	c := startBufconn(t, backend{"default": &fake{}})
 	empty := &catfishv1.Rect{}

@@ -73,8 +73,8 @@ func checkNearest(req *catfishv1.NearestRequest) error {
 	return nil
 }
 
-// collectNearest returns the answer in batches. All but the first step take
-// turns.
+// collectNearest returns the answer in batches. All but the first step use
+// scheduling slots.
 func (s *service) collectNearest(ctx context.Context, c Collection,
 	req *catfishv1.NearestRequest,
 ) (near [][]rstar.Neighbor, err error) {

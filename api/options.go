@@ -29,7 +29,7 @@ const (
 
 	// MaxNearest is the largest k of a Nearest, as for RDMA clients: when
 	// writers disturb a traversal it begins again, which costs as much as
-	// all that it has found.
+	// everything it has found.
 	MaxNearest = 1 << 16
 
 	// DefaultMaxResults bounds one answer: 2^22 objects keep 168 MB in
@@ -83,11 +83,10 @@ func WithMaxResults(n int) Option {
 	return func(o *options) { setPositive(&o.maxResults, n) }
 }
 
-// WithMaxAnswerBytes bounds the bytes that all calls in progress hold
-// together, answers that clients have yet to take included,
-// DefaultMaxAnswerBytes unless n is positive. One source (an IPv4 host, an
-// IPv6 network of 64 bits) may hold half. A call beyond that ends with
-// RESOURCE_EXHAUSTED, SERVER_BUSY.
+// WithMaxAnswerBytes bounds the bytes that all calls in progress hold together,
+// including answers that clients have not taken, DefaultMaxAnswerBytes unless n
+// is positive. One source (an IPv4 host, an IPv6 network of 64 bits) may hold
+// half. A call beyond that ends with RESOURCE_EXHAUSTED, SERVER_BUSY.
 func WithMaxAnswerBytes(n int64) Option {
 	return func(o *options) { setPositive(&o.maxAnswerBytes, n) }
 }
@@ -113,47 +112,47 @@ func WithIdleTimeout(d time.Duration) Option {
 	return func(o *options) { setPositive(&o.idle, d) }
 }
 
-// WithMaxMessageBytes bounds a received message of a Load (of other calls
-// 256 KiB are the most),
-// DefaultMaxMessageBytes unless n is positive.
+// WithMaxMessageBytes bounds a received message of a Load,
+// DefaultMaxMessageBytes unless n is positive. Messages of other calls are
+// bounded by 256 KiB.
 func WithMaxMessageBytes(n int) Option {
 	return func(o *options) { setPositive(&o.maxMessageBytes, n) }
 }
 
-// WithWatchProgress sets after how long a Watch without events tells how far it is,
-// DefaultWatchProgress unless d is positive.
+// WithWatchProgress sets the interval at which a Watch without events reports
+// its progress, DefaultWatchProgress unless d is positive.
 func WithWatchProgress(d time.Duration) Option {
 	return func(o *options) { setPositive(&o.watchProgress, d) }
 }
 
-// WithKeys has each call need a key, but for those of health and reflection; see
-// catfish.OpenKeys. Without keys, or with nil, whoever reaches the server may do
-// everything.
+// WithKeys requires a key of each call, except those of health and reflection;
+// see catfish.OpenKeys. Without keys, or with nil, any client that reaches the
+// server may do everything.
 func WithKeys(keys *access.Keys) Option {
 	return func(o *options) { o.keys = keys }
 }
 
-// WithTLS has the server speak TLS by t; nil: none. Handshakes take turns with calls
-// that take long. Those by credentials of WithGRPC would not.
+// WithTLS makes the server speak TLS with t; nil: no TLS. Handshakes share
+// scheduling slots with long calls. Those by credentials of WithGRPC would not.
 func WithTLS(t *tls.Config) Option {
 	return func(o *options) { o.tls = t }
 }
 
-// WithGRPC passes options to the gRPC server: interceptors, statistics. They follow
-// the package's own. The package needs grpc.InTapHandle for itself: NewServer panics
-// if there is a second one.
+// WithGRPC passes options to the gRPC server: interceptors, statistics. They
+// follow the package's own. The package needs grpc.InTapHandle: NewServer
+// panics if there is a second one.
 func WithGRPC(opts ...grpc.ServerOption) Option {
 	return func(o *options) { o.grpc = append(o.grpc, opts...) }
 }
 
-// WithFeatures also serves catfish.v1.FeatureService and CollectionService, from
-// b.
+// WithFeatures also serves catfish.v1.FeatureService and CollectionService,
+// from b.
 func WithFeatures(b FeatureBackend) Option {
 	return func(o *options) { o.features = b }
 }
 
-// WithFeaturesLater is WithFeatures for a server that has yet to load them. Until
-// Server.ServeFeatures is called their calls end with UNAVAILABLE,
+// WithFeaturesLater is WithFeatures for a server that has not loaded them yet.
+// Until Server.ServeFeatures is called their calls end with UNAVAILABLE,
 // COLLECTION_LOADING, and the health of these services, and of the server as a
 // whole, is NOT_SERVING.
 func WithFeaturesLater() Option {

@@ -6,8 +6,8 @@ import (
 	"github.com/catfish-index/catfish/internal/turns"
 )
 
-// pacer lets a search of features take turns with others that take long. Most take
-// none, so its source is looked up when it does.
+// pacer shares the scheduling slots between a search of features and other long
+// calls. Most searches use none, so the source is looked up only when one does.
 type pacer struct{ turns.Pacer }
 
 func (s *features) pacer(ctx context.Context) *pacer {

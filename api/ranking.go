@@ -12,13 +12,13 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// ranking orders what a search finds by distance, then by id.
+// ranking orders the features that a search finds by distance, then by id.
 type ranking struct {
 	*features
 	answer *featureAnswer
 	limit  int     // 0: all
-	after  *cursor // behind which the answer begins; no id: at the first
-	more   bool    // there is more than limit
+	after  *cursor // the answer begins after it; no id: at the first
+	more   bool    // there are more features than limit
 	last   ranked  // of the answer
 
 	origin feature.Origin
@@ -37,7 +37,7 @@ func (a *ranked) compare(b *ranked) int {
 	return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.id, b.id))
 }
 
-// rankedBytes is what a ranked takes besides its bytes.
+// rankedBytes is what a ranked takes in addition to its bytes.
 const rankedBytes = 64
 
 // from sets the point in a field of a request.
@@ -51,7 +51,7 @@ func (k *ranking) from(c FeatureCollection, field string, p *catfishv1.Point) (e
 	return nil
 }
 
-// search looks at all that q finds, and has the answer at the end.
+// search looks at every feature that q finds, and has the answer at the end.
 func (k *ranking) search(ctx context.Context, c FeatureCollection, q *store.Prepared) error {
 	err := search(ctx, c, q, func(f *store.Found) (bool, error) {
 		f.Distance = k.origin.Distance(&f.View)
@@ -59,8 +59,8 @@ func (k *ranking) search(ctx context.Context, c FeatureCollection, q *store.Prep
 		if k.after.id != "" && r.compare(&ranked{distance: k.after.distance, id: k.after.id}) <= 0 {
 			return true, nil
 		}
-		// Kept is what may be among the first: one more than the limit, to know
-		// whether there is more. They are sorted when there are twice as many.
+		// Keep the features that may be among the first limit + 1, where the last
+		// one shows whether there are more. Sort them when there are twice as many.
 		if k.limit > 0 && len(k.best) > 2*k.limit {
 			k.cut()
 		}
@@ -94,8 +94,8 @@ func (k *ranking) search(ctx context.Context, c FeatureCollection, q *store.Prep
 	return nil
 }
 
-// cut sorts, and drops what is beyond the limit. What was moved during the search
-// may have been found twice: it counts once, where it is nearer.
+// cut sorts, and drops the features beyond the limit. A feature that moved during
+// the search may have been found twice. It counts once, where it is nearer.
 func (k *ranking) cut() {
 	slices.SortFunc(k.best, func(a, b ranked) int { return a.compare(&b) })
 	seen := make(map[string]struct{}, len(k.best))

@@ -27,9 +27,9 @@ func (b *fullBackend) Room() error {
 	return nil
 }
 
-// While there is no memory, what needs more is refused, with a delay for a
-// retry and nothing changed; deletes and small answers are not.
-func TestNoRoom(t *testing.T) {
+// TestNoMemoryRefusesWrites: while there is no memory, calls that need more are refused,
+// with a delay for a retry and nothing changed; deletes and small answers are not.
+func TestNoMemoryRefusesWrites(t *testing.T) {
 	it := rstar.Item{Rect: rstar.Rect{MaxX: 1, MaxY: 1}, ID: 1}
 	col, empty := &fake{items: []rstar.Item{it, it}}, &fake{}
 	b := &fullBackend{backend: backend{"default": col, "empty": empty}}
@@ -73,7 +73,7 @@ func TestNoRoom(t *testing.T) {
 }
 
 // A large answer is refused while there is no memory.
-func TestNoRoomForLargeAnswer(t *testing.T) {
+func TestNoMemoryRefusesLargeAnswer(t *testing.T) {
 	b := &fullBackend{backend: backend{}}
 	s := NewServer(b)
 	b.full.Store(true)

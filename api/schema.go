@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// described is a description as the service gives it.
+// described converts a description to its message.
 func described(d *store.Description, c *catfishv1.Collection) *catfishv1.CollectionServiceDescribeResponse {
 	c.Count = uint64(d.Features)
 	res := &catfishv1.CollectionServiceDescribeResponse{
@@ -31,7 +31,7 @@ func described(d *store.Description, c *catfishv1.Collection) *catfishv1.Collect
 		s := &catfishv1.PropertySchema{Name: strings.ToValidUTF8(p.Name, "\uFFFD"), Features: uint64(p.Features)}
 		for t := range feature.JSONType(feature.JSONTypes) {
 			if n := p.Types[t.String()]; n > 0 {
-				// In the same order, behind UNSPECIFIED.
+				// In the same order, after UNSPECIFIED.
 				s.Types = append(s.Types, catfishv1.PropertyType(t)+catfishv1.PropertyType_PROPERTY_TYPE_NULL)
 				s.Counts = append(s.Counts, uint64(n))
 			}

@@ -31,27 +31,26 @@ const (
 	idlePing    = 30 * time.Second
 	pingTimeout = 10 * time.Second
 
-	// idleConnection is after how long a connection without calls is asked
-	// to go. gRPC clients connect again by themselves.
+	// idleConnection is the time after which a connection without calls is
+	// asked to close. gRPC clients reconnect automatically.
 	idleConnection = 15 * time.Minute
 
-	// handshakeTimeout bounds the time until a connection speaks HTTP/2, and how long
-	// its TLS handshake waits for its turn.
+	// handshakeTimeout bounds the time until a connection speaks HTTP/2, and
+	// the time that its TLS handshake waits for a scheduling slot.
 	handshakeTimeout = 10 * time.Second
 
-	// maxSilent bounds the connections that have yet to send a byte. If
-	// 10,000 come in a second, the oldest has had 100 ms when it is closed.
+	// maxSilent bounds the connections that have not sent a byte. If 10,000
+	// come in a second, the oldest has had 100 ms when it is closed.
 	maxSilent = 1000
 
-	// maxStreams bounds the calls in flight on one connection: the least
-	// that RFC 9113 section 6.5.2 recommends. After a call has ended, gRPC
-	// itself keeps up to 80 KB that its client has not taken, 8 MB of a
-	// connection.
+	// maxStreams bounds the in-flight calls of one connection: the least that
+	// RFC 9113 section 6.5.2 recommends. After a call has ended, gRPC itself
+	// keeps up to 80 KB that its client has not taken, 8 MB of a connection.
 	maxStreams = 100
 
-	// maxHeaderBytes bounds the headers of a call, as over HTTP: they are held from
-	// their first byte on, before a budget counts the call. gRPC's default of 16 MiB is
-	// 64 GiB on so many connections.
+	// maxHeaderBytes bounds the headers of a call, as over HTTP. The server
+	// holds them from their first byte on, before a budget counts the call.
+	// gRPC's default of 16 MiB is 64 GiB on DefaultMaxConnections.
 	maxHeaderBytes = 64 << 10
 )
 
@@ -129,7 +128,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	return s
 }
 
-// registerFeatures adds the services of features, if there are to be any.
+// registerFeatures adds the services of features, if the options have them.
 func (s *Server) registerFeatures(b Backend, o options, turns stepper) {
 	if o.features == nil && !o.featuresLater {
 		return
@@ -146,7 +145,7 @@ func (s *Server) registerFeatures(b Backend, o options, turns stepper) {
 }
 
 // ServeFeatures is called when the features of a server with WithFeaturesLater
-// are there. It panics if the server has no such services.
+// are loaded. It panics if the server has no such services.
 func (s *Server) ServeFeatures(b FeatureBackend) {
 	s.features.watches.Store(newWatchBudget(b))
 	s.features.backend.Store(&b)
@@ -159,15 +158,14 @@ func (s *Server) setFeaturesHealth(to healthpb.HealthCheckResponse_ServingStatus
 	s.health.SetServingStatus(catfishv1.FeatureService_ServiceDesc.ServiceName, to)
 }
 
-// Serve accepts connections on l until it fails or the server stops, and
-// closes l. After GracefulStop or Stop it returns nil, or
-// grpc.ErrServerStopped if it had not begun yet. Several listeners may be
-// served at once.
+// Serve accepts connections on l until it fails or the server stops, and closes
+// l. After GracefulStop or Stop it returns nil, or grpc.ErrServerStopped if
+// Serve began after that. Several listeners may be served at once.
 func (s *Server) Serve(l net.Listener) error {
 	return s.grpc.Serve(&boundedListener{Listener: l, gate: s.conns})
 }
 
-// Budgets returns what calls, uploads and connections hold at this moment, for
+// Budgets returns what calls, uploads and connections hold now, for
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	var all []catfish.BudgetStats
@@ -200,5 +198,5 @@ func (s *Server) Stop() {
 	s.grpc.Stop()
 }
 
-// GetServiceInfo says which methods there are, for metrics.
+// GetServiceInfo returns the methods of each service, for metrics.
 func (s *Server) GetServiceInfo() map[string]grpc.ServiceInfo { return s.grpc.GetServiceInfo() }

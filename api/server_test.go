@@ -169,7 +169,7 @@ func TestOversizedMessage(t *testing.T) {
 }
 
 // TestPingFlood pings faster than minPing: the server sends GOAWAY with
-// ENHANCE_YOUR_CALM (RFC 9113 section 7), and other connections go on.
+// ENHANCE_YOUR_CALM (RFC 9113 section 7), and other connections keep working.
 func TestPingFlood(t *testing.T) {
 	c := startLoopback(t, backend{"default": &fake{}})
 	conn, err := net.Dial("tcp", c.addr)

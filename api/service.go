@@ -24,7 +24,7 @@ type service struct {
 	results sync.Pool
 }
 
-// collection finds the collection that a request names. The name returned is
+// collection finds the collection that a request names. The returned name is
 // never empty.
 func (s *service) collection(ctx context.Context, name string) (
 	Collection, string, error,
@@ -39,8 +39,8 @@ func (s *service) collection(ctx context.Context, name string) (
 				len(name), MaxNameBytes),
 		})
 	}
-	// The deadline may have passed while the call was queued; a write must
-	// not happen then.
+	// The deadline may have passed while the call was queued. A write must then
+	// not happen.
 	if err := context.Cause(ctx); err != nil {
 		return nil, "", statusOf(name, err)
 	}
@@ -52,7 +52,7 @@ func (s *service) collection(ctx context.Context, name string) (
 }
 
 // keepItems is the largest result buffer kept for reuse, 160 KB: room for the
-// usual answer, while a huge one is left to the garbage collector.
+// usual answer. Larger ones are left to the garbage collector.
 const keepItems = 4096
 
 func (s *service) getItems() *[]rstar.Item {

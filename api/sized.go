@@ -11,17 +11,17 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 )
 
-// sized is a message that is to be received. What is too large is not decoded,
-// and leaves an error with details: errors of the codec itself would come to the
-// client as INTERNAL, as a text. Beyond twice WithMaxMessageBytes gRPC itself ends
-// the call before it comes to this, without details (codec.received).
+// sized is a message to be received. One that is too large is not decoded, and
+// leaves an error with details: errors of the codec itself would reach the
+// client as INTERNAL, as a text. Beyond twice WithMaxMessageBytes gRPC itself
+// ends the call before that, without details (codec.received).
 type sized struct {
 	m   any
 	err error
 }
 
-// Payload is the message of a stats.InPayload of a Server's calls, for stats handlers
-// (WithGRPC): what gRPC gives them is wrapped. nil: it was refused for its size.
+// Payload returns the message of a stats.InPayload of a Server's calls, for stats
+// handlers (WithGRPC), to which gRPC gives a wrapper. nil: it was refused for its size.
 func Payload(received any) any {
 	s, ok := received.(*sized)
 	switch {
@@ -33,8 +33,8 @@ func Payload(received any) any {
 	return s.m
 }
 
-// largeRequest reports whether m is one of those with a geometry or many objects: they may be as
-// large as the server accepts messages.
+// largeRequest reports whether m has a geometry or many objects. Such a message
+// may be as large as the server accepts messages.
 func largeRequest(m any) bool {
 	switch m.(type) {
 	case *catfishv1.LoadRequest, *catfishv1.FeatureServicePutRequest, *catfishv1.FeatureServicePatchRequest,
@@ -74,7 +74,7 @@ const loadFeaturesField = 3
 // watchAreasField is the number of FeatureServiceWatchRequest.areas.
 const watchAreasField = 5
 
-// countField counts a field of a message, as far as that can be parsed.
+// countField counts a field of a message, as far as the message can be parsed.
 func countField(b []byte, number protowire.Number) (n int) {
 	for len(b) > 0 {
 		num, _, size := protowire.ConsumeField(b)
@@ -89,8 +89,8 @@ func countField(b []byte, number protowire.Number) (n int) {
 	return n
 }
 
-// withSizes is a service whose unary calls receive sized messages. Streams do in
-// callStream.RecvMsg.
+// withSizes is a service whose unary calls receive sized messages. For streams,
+// callStream.RecvMsg does that.
 func withSizes(d grpc.ServiceDesc) *grpc.ServiceDesc {
 	methods := make([]grpc.MethodDesc, len(d.Methods))
 	for i, m := range d.Methods {

@@ -89,7 +89,7 @@ func TestLongCalls(t *testing.T) {
 	}
 }
 
-// expiring is a context that ends when it was looked at so often.
+// expiring is a context that ends after looks calls of Err.
 type expiring struct {
 	context.Context
 	looks int
@@ -112,8 +112,8 @@ type sink struct {
 func (s *sink) Context() context.Context { return s.ctx }
 func (s *sink) SendMsg(any) error        { s.sent++; return nil }
 
-// TestLongCallsEndBetweenSteps: a long call whose client has gone ends within
-// a step, instead of visiting the whole tree.
+// TestLongCallsEndBetweenSteps: a long call whose client has disconnected ends
+// within a step, instead of visiting the whole tree.
 func TestLongCallsEndBetweenSteps(t *testing.T) {
 	items := longItems()
 	world := pbRect(world)
@@ -145,7 +145,7 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 		if status.Code(err) != codes.Canceled || ss.sent != 0 {
 			t.Errorf("%s: %v, %d messages", name, err, ss.sent)
 		}
-		// A step may visit a few nodes more than it was told to.
+		// A step may visit a few nodes more than its limit.
 		if n := tree.Stats().NodeReads; n > looks*(stepNodes+stepNodes/8) {
 			t.Errorf("%s: %d nodes were read", name, n)
 		}
@@ -156,8 +156,8 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 }
 
 // TestRefusedCallsHoldLittle: 50 calls at once ask for more than one host may
-// hold. All are refused with advice, when they have found as much as fits,
-// and hold nothing afterwards.
+// hold. All are refused with advice, when they have found as much as fits, and
+// hold nothing afterwards.
 func TestRefusedCallsHoldLittle(t *testing.T) {
 	items := longItems()
 	tree := longTree(t, items)
@@ -190,7 +190,7 @@ func TestRefusedCallsHoldLittle(t *testing.T) {
 	if whole := 50 * uint64(st.Nodes[0]); st.NodeReads > whole*2/3 {
 		t.Errorf("%d nodes were read, whole answers take %d", st.NodeReads, whole)
 	}
-	// What fits is served, by the same connection.
+	// An answer that fits is served, on the same connection.
 	got, err := c.search(ctx, &catfishv1.SearchRequest{Query: pbRect(world), Limit: 15_000})
 	if err != nil || len(got) != 15_000 {
 		t.Errorf("%d objects, %v", len(got), err)

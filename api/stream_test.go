@@ -81,9 +81,9 @@ func TestStreamEnds(t *testing.T) {
 			checkEnd(t, codes.Canceled, stream, ended)
 		})
 		t.Run(name+"/deadline", func(t *testing.T) {
-			// A busy machine may need longer for the first batch. Each try has a
-			// server of its own: how the handler of one before ended is not
-			// how this one ends.
+			// A busy machine may need longer for the first batch. Each try has
+			// its own server, so the end of an earlier try's handler is not
+			// taken for this one's.
 			for d := 100 * time.Millisecond; ; d *= 2 {
 				ended, opt := handlerErrors()
 				c := start(t, b, opt)

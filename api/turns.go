@@ -7,10 +7,10 @@ import (
 )
 
 // stepper lets a few long calls work at a time, in the order in which they
-// asked; sources take turns. A call gives its turn back after each step, so that what is short is
-// never behind what is long, and leaves the other processors to calls that
-// take no turns. A Backend that is one lets the calls take turns with its
-// other requests that take long; *catfish.Server is.
+// asked, round robin among sources. A call returns its scheduling slot after
+// each step. So a short call never waits behind a long one, and calls without a
+// slot have the other processors. A Backend that implements it shares its slots
+// with the calls, as *catfish.Server does.
 type stepper = turns.Stepper
 
 // stepperOf leaves at least half of the processors, if there are two.

@@ -71,8 +71,8 @@ func (u *upload) add(items []*catfishv1.Item) error {
 	return nil
 }
 
-// grow makes room for n more objects, a quarter more than there was at the
-// least. While they are copied the old array and the new one count: 90 bytes
+// grow makes room for n more objects, and for at least a quarter more than
+// before. While they are copied the old array and the new one count: 90 bytes
 // for an object of 40.
 func (u *upload) grow(n int) error {
 	need, old := len(u.items)+n, cap(u.items)
@@ -88,7 +88,7 @@ func (u *upload) grow(n int) error {
 	return nil
 }
 
-// take adds n bytes to what the upload holds, or says why it must end.
+// take adds n bytes to what the upload holds, or returns why it must end.
 func (u *upload) take(n int64) error {
 	if err := room(u.backend); err != nil {
 		return err

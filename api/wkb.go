@@ -20,9 +20,9 @@ import (
 //	          polygon:       count 4, rings: each count 4, points
 //	          multi and collection: count 4, geometries
 //
-// Order is 0 for big-endian, 1 for little-endian, and each geometry says its
-// own. The reader takes bytes from anywhere: it allocates no more than what
-// follows has room for, and nests no deeper than feature.MaxDepth.
+// Order is 0 for big-endian, 1 for little-endian, and each geometry has its
+// own. The reader takes bytes from any source: it allocates no more than the
+// remaining bytes have room for, and nests no deeper than feature.MaxDepth.
 
 // wkbReader reads one geometry.
 type wkbReader struct {
@@ -70,7 +70,7 @@ func (r *wkbReader) geometry(want uint32) (orb.Geometry, error) {
 			return nil, err
 		}
 		if math.IsNaN(ps[0][0]) && math.IsNaN(ps[0][1]) {
-			return nil, nil // as an empty point is written
+			return nil, nil // the encoding of an empty point
 		}
 		return ps[0], nil
 	case feature.LineString:
@@ -95,7 +95,7 @@ func (r *wkbReader) geometry(want uint32) (orb.Geometry, error) {
 	return nil, r.fail("geometry type %d, want 1 to 7", typ)
 }
 
-// count reads how many elements follow, of which each has at least so many bytes.
+// count reads how many elements follow, of which each has at least each bytes.
 func (r *wkbReader) count(order binary.ByteOrder, each int) (int, error) {
 	if len(r.b)-r.at < 4 {
 		return 0, r.fail("ends before a count")

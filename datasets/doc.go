@@ -34,9 +34,9 @@
 // its order.
 //
 // rea02-like is not rea02. The real set (Beckmann and Seeger) is read from a
-// file in either of its encodings; the generator imitates its structure for
-// users who do not have it, and figures measured on it are not those of the
-// real set.
+// file in either of its encodings. The generator imitates its structure for
+// users without the file, and figures measured on it are not those of the real
+// set.
 //
 // # Queries
 //
@@ -57,6 +57,6 @@
 // and rstar.ErrBadRect. Reading again is safe, and useless before the input has
 // changed.
 //
-// The source is best read from source.go and open.go on; each format and
-// generator then has a file of its own.
+// To read the source, begin with source.go and open.go; each format and
+// generator then has its own file.
 package datasets

@@ -12,9 +12,9 @@ import (
 
 const itemBytes = 40
 
-// Gather collects items in memory, and refuses more than fit before the
-// memory is taken: a program that asks for more than there is cannot go on.
-// The zero value is ready.
+// Gather collects items in memory, and refuses more than fit before it
+// allocates: a program that needs more memory than the machine has cannot
+// continue. The zero value is ready.
 type Gather struct {
 	// Most objects; 0 is without a limit. One more is ErrTooMany.
 	Most int64
@@ -23,7 +23,7 @@ type Gather struct {
 	BytesEach int64
 
 	items     []rstar.Item
-	available func() (bytes int64, known bool) // of tests; nil: this host's
+	available func() (bytes int64, known bool) // in tests; nil: this host's
 }
 
 // NewGather returns a Gather of what one Load can put into an empty tree.
@@ -57,7 +57,7 @@ func (g *Gather) Add(it rstar.Item, s *Source) error {
 	return nil
 }
 
-// Items returns what was gathered. It is the caller's.
+// Items returns the gathered items. The caller owns them.
 func (g *Gather) Items() []rstar.Item { return g.items }
 
 // grow makes room for n items in all.
@@ -86,8 +86,8 @@ func (g *Gather) grow(n int64, s *Source) error {
 	return nil
 }
 
-// fits compares the memory for so many items with what is available. What is
-// already held is not available any more.
+// fits compares the memory for n items with what is available. Memory already
+// held is not available any more.
 func (g *Gather) fits(n int64, s *Source) error {
 	available := g.available
 	if available == nil {
@@ -99,7 +99,7 @@ func (g *Gather) fits(n int64, s *Source) error {
 	need := n * (itemBytes + g.BytesEach)
 	left, known := available()
 	if known && need > left {
-		debug.FreeOSMemory() // What is only garbage is not in the way.
+		debug.FreeOSMemory() // Garbage must not count as used.
 		left, known = available()
 	}
 	if known && need > left {
@@ -111,7 +111,7 @@ func (g *Gather) fits(n int64, s *Source) error {
 
 // Collect reads a whole source into memory: 40 bytes per item. On an error it
 // returns the items before the error as well. If they do not fit into the
-// memory that is available the error wraps ErrTooLarge.
+// available memory the error wraps ErrTooLarge.
 func Collect(s *Source) ([]rstar.Item, error) {
 	var g Gather
 	err := g.Read(s)

@@ -29,7 +29,7 @@ func hashOf(t *testing.T, s *Source) uint64 {
 	return h.Sum64()
 }
 
-// fromFunc is a source of n rectangles of a sequence.
+// fromFunc returns a source of n rectangles of a sequence.
 func fromFunc(next func() rstar.Rect, n int) *Source {
 	items := make([]rstar.Item, n)
 	for i := range items {
@@ -47,8 +47,8 @@ func queries(t testing.TB, scale Scale, seed, number uint64) func() rstar.Rect {
 	return next
 }
 
-// all returns a function that returns the rectangles of seq in turn; the rest
-// is empty.
+// all returns a function that returns the rectangles of seq in order, and then
+// empty ones.
 func all(seq iter.Seq[rstar.Rect]) func() rstar.Rect {
 	rects := slices.Collect(seq)
 	return func() (r rstar.Rect) {

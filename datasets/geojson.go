@@ -275,9 +275,9 @@ func (g *geoJSONReader) identify(f feature) (id uint64, name string, err error) 
 	return id, name, nil
 }
 
-// separatorFilter turns record separators into line ends, and a byte
-// order mark at the start into blanks. It ends when the decoder, which keeps
-// what it cannot take yet, has not taken one value of the most bytes.
+// separatorFilter turns record separators into line ends, and a byte order mark
+// at the start into blanks. It ends when more than most bytes are read and not
+// taken by the decoder, which keeps an incomplete value.
 type separatorFilter struct {
 	r       io.Reader
 	most    int64

@@ -10,8 +10,8 @@ import (
 )
 
 // maxCollections bounds the nesting of GeometryCollections. RFC 7946, section
-// 3.1.8, advises against nesting them at all; each level costs another scan
-// of what is inside.
+// 3.1.8, advises against nesting them at all; each level costs another scan of
+// its content.
 const maxCollections = 8
 
 // geometryBound returns the bound of a GeoJSON geometry; ok is false if

@@ -8,11 +8,11 @@ import (
 
 // What a reader may keep
 //
-// Items are handed on one by one, but some input must be kept: the positions
-// of OpenStreetMap nodes, to which the ways at the end of a file refer by id;
-// those of a road network; the GeoJSON feature that is being read. A small
-// file can ask for much of that (zlib packs a thousand equal nodes into about
-// ten bytes), so all of it is bounded, whatever the size of the file.
+// Items are delivered one by one, but some input must be kept: the positions of
+// OpenStreetMap nodes, to which the ways at the end of a file refer by id;
+// those of a road network; the GeoJSON feature that is being read. A small file
+// can ask for much of that (zlib packs a thousand equal nodes into about ten
+// bytes), so all of it is bounded, for files of any size.
 
 // ErrTooLarge: reading would take more memory than Options.MemoryBytes, or a
 // part of the input is larger than its format's readers accept. The message
@@ -38,8 +38,8 @@ func (p *pass) keep(bytes int64, what string) error {
 
 func (p *pass) memoryLimit() int64 { return cmp.Or(p.src.memory, DefaultMemoryBytes) }
 
-// maxFeatureBytes bounds one feature, or any other part of a GeoJSON text
-// that has to be read at once. The outlines of whole countries, at full
+// maxFeatureBytes bounds one feature, or any other part of a GeoJSON text that
+// must be read in one piece. The outlines of whole countries, at full
 // resolution, take some 50 MB. Options.MemoryBytes may be less.
 const maxFeatureBytes = 64 << 20
 

@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// deflated is a PBF blob whose content is zlib's.
+// deflated returns a PBF blob with content compressed by zlib.
 func deflated(t testing.TB, data string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -128,7 +128,7 @@ func TestManyFeatures(t *testing.T) {
 	}
 }
 
-// TestGather: what does not fit is refused before memory for it is taken.
+// TestGather: items that do not fit are refused before memory for them is taken.
 func TestGather(t *testing.T) {
 	counted := Uniform(400_000_000, 1) // 16 GB of items
 	file := &Source{name: "file", count: Unknown}

@@ -26,8 +26,8 @@ type Options struct {
 	// not affect TaggedNodes.
 	HighwaysOnly bool
 	// MemoryBytes is the most that reading a file may keep in memory, such as
-	// the positions of OpenStreetMap nodes (24 bytes each); what goes beyond
-	// it is ErrTooLarge. 0 is DefaultMemoryBytes.
+	// the positions of OpenStreetMap nodes (24 bytes each). Beyond it reading
+	// fails with ErrTooLarge. 0 is DefaultMemoryBytes.
 	MemoryBytes int64
 	// Label receives the text ids of GeoJSON features, each before the item
 	// that got the number id.

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// OSMMode says what becomes an item of an OpenStreetMap file.
+// OSMMode says which objects of an OpenStreetMap file become items.
 type OSMMode string
 
 // The modes. The ids of nodes and ways are OpenStreetMap's.
@@ -103,7 +103,7 @@ func (o *osmReader) Way(id int64, refs []int64, tags []OSMTag) error {
 	return nil
 }
 
-// Relation implements OSMVisitor: no box is made of relations.
+// Relation implements OSMVisitor. Relations have no boxes.
 func (o *osmReader) Relation(int64, []OSMMember, []OSMTag) error { return nil }
 
 func isHighway(t OSMTag) bool { return string(t.Key) == "highway" }

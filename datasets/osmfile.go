@@ -5,17 +5,17 @@ import (
 	"io"
 )
 
-// OSMFile reads the objects of an OpenStreetMap PBF file, as they stand
-// there: package datasets/places makes places of them, this package boxes. It
-// is for one goroutine.
+// OSMFile reads the objects of an OpenStreetMap PBF file, unchanged: package
+// datasets/places makes places of them, this package boxes. It is for one
+// goroutine.
 type OSMFile struct {
 	file  pbfReader
 	block osmBlock
 	start int64
 }
 
-// OSMVisitor receives objects in the order of the file. What it is given is
-// valid during the call only. An error ends reading, and Next returns it.
+// OSMVisitor receives objects in the order of the file. Arguments are valid
+// during the call only. An error ends reading, and Next returns it.
 type OSMVisitor interface {
 	// Node is a point in degrees, within 180 and 90.
 	Node(id int64, lon, lat float64, tags []OSMTag) error
@@ -35,7 +35,7 @@ type OSMMember struct {
 	Role []byte
 }
 
-// OSMKind says what an id is the id of.
+// OSMKind is the kind of object that an id identifies.
 type OSMKind uint8
 
 // The kinds of objects, by their numbers in PBF.
@@ -48,8 +48,8 @@ const (
 // NewOSMFile reads from r, which need not be buffered.
 func NewOSMFile(r io.Reader) *OSMFile { return &OSMFile{file: pbfReader{r: r}} }
 
-// Next reads one block and hands its objects to v. It returns io.EOF after
-// the last one. Other errors are final; those of the file wrap ErrSyntax,
+// Next reads one block and passes its objects to v. It returns io.EOF after the
+// last one. Other errors are final; those of the file wrap ErrSyntax,
 // ErrTruncated, ErrTooLarge or ErrUnsupported.
 func (f *OSMFile) Next(v OSMVisitor) error {
 	f.start = f.file.next

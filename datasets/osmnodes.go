@@ -55,8 +55,8 @@ func (l *osmNodes) last() *osmNode {
 	return nil
 }
 
-// sort makes find work. Nodes that do not come by id, which is rare, are
-// copied for it.
+// sort prepares find. Nodes that are not in the order of ids, which is rare,
+// are copied for it.
 func (l *osmNodes) sort(keep func(bytes int64, what string) error) error {
 	if !l.unsorted {
 		return nil

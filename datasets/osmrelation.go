@@ -9,7 +9,7 @@ import (
 // The parts of an OpenStreetMap block that refer to its string table: tags,
 // and the roles of a relation's members. osmblock.go draws the layout.
 
-// pair makes the tags of an object of their keys and values.
+// pair combines the keys and values of an object into tags.
 func (b *osmBlock) pair(keys, values packedInts) error {
 	b.tags = b.tags[:0]
 	for len(keys) > 0 {
@@ -90,7 +90,7 @@ func (b *osmBlock) relation(data []byte) error {
 	return b.visitor.Relation(id, b.members, b.tags)
 }
 
-// join makes the members of a relation of its three columns.
+// join makes the members of a relation from its three columns.
 func (b *osmBlock) join(roles, ids, kinds packedInts) error {
 	b.members = b.members[:0]
 	var id int64

@@ -24,12 +24,11 @@ import (
 //
 // The first blob has type OSMHeader, all others OSMData; osmblock.go decodes
 // their content. The container is decoded here, with protowire, not by
-// github.com/paulmach/osm/osmpbf: that package panics, in goroutines of its
-// own where no recover reaches it, on what a broken file may hold (negative
-// sizes, string indices out of range, nodes outside dense groups); takes a
-// file cut between two parts of a frame for a complete one; and links a C
-// library for zlib. Only ids, positions and one tag are needed here: little
-// of what the format has.
+// github.com/paulmach/osm/osmpbf. That package panics, in its own goroutines
+// where no recover reaches it, on the content of a broken file (negative sizes,
+// string indices out of range, nodes outside dense groups); takes a file cut
+// between two parts of a frame for a complete one; and links a C library for
+// zlib. Only ids, positions and one tag are needed here: little of the format.
 
 // Limits of the format: "must be less than".
 const (
@@ -139,7 +138,7 @@ func (p *pbfReader) unpack(blob []byte) (data []byte, err error) {
 		return nil, fmt.Errorf("%w: zlib: %w", ErrSyntax, err)
 	}
 	p.raw.Reset()
-	// One byte more than allowed shows that there is more.
+	// One byte more than allowed shows that the content is too long.
 	n, err := p.raw.ReadFrom(io.LimitReader(p.zlib, rawSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: zlib: %w", ErrSyntax, err)

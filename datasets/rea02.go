@@ -19,7 +19,7 @@ import (
 //	rec          xmin   ymin   xmax   ymax   big-endian
 const recordBytes = 32
 
-// recordLayout is one of them.
+// recordLayout is one of these encodings.
 type recordLayout struct {
 	order                  binary.ByteOrder
 	minX, minY, maxX, maxY int // offsets

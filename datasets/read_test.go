@@ -127,8 +127,8 @@ func TestCountryLabels(t *testing.T) {
 	}
 }
 
-// All formats that can be written return what was written, detected by
-// content where it is binary.
+// All writable formats return what was written, detected by content where it is
+// binary.
 func TestRoundTrip(t *testing.T) {
 	edge := []rstar.Item{
 		{Rect: rect(-math.MaxFloat64, -1, 0, math.SmallestNonzeroFloat64)},
@@ -272,8 +272,8 @@ func TestNumberedFeatures(t *testing.T) {
 	}
 }
 
-// Each bad input gives an error of its kind that gives the value and the
-// position, after the items before it.
+// Each bad input gives an error of its kind with the value and the position,
+// after the items before it.
 func TestBadInput(t *testing.T) {
 	good := func(n int) string { // records of rea02
 		var b bytes.Buffer

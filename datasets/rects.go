@@ -9,7 +9,7 @@ const MaxEdge = 0.0001
 // DefaultObjects is the size of the paper's uniform data set (V-A).
 const DefaultObjects = 2_000_000
 
-// unitSquare bounds everything that is generated.
+// unitSquare bounds all generated objects.
 var unitSquare = rstar.Rect{MinX: 0, MinY: 0, MaxX: 1, MaxY: 1}
 
 // UniformRects returns an endless sequence of rectangles, uniform in
@@ -32,10 +32,10 @@ func SkewedRects(seed, streamNumber uint64) func() rstar.Rect {
 	return func() rstar.Rect { return s.skewed(Scale{edge: MaxEdge}) }
 }
 
-// SkewedInserts is what the paper inserts in its hybrid workload (section
-// V-B): SkewedRects whose edges have the scale of the queries, uniform in (0,
-// scale], where ScalePower draws a scale for every rectangle. ErrOption for
-// the zero Scale.
+// SkewedInserts returns the rectangles that the paper inserts in its hybrid
+// workload (section V-B): SkewedRects whose edges have the scale of the
+// queries, uniform in (0, scale], where ScalePower draws a scale for every
+// rectangle. It returns ErrOption for the zero Scale.
 func SkewedInserts(scale Scale, seed, streamNumber uint64) (func() rstar.Rect, error) {
 	if err := scale.check(); err != nil {
 		return nil, err

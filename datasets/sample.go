@@ -13,11 +13,10 @@ func Shuffle(items []rstar.Item, seed uint64) {
 	}
 }
 
-// Sample reads the whole source and returns n of its items, or all if
-// there are fewer, each equally likely to be chosen; the seed decides
-// (reservoir sampling, Algorithm R: Vitter, ACM TOMS 1985). The order is
-// not random: Shuffle it. On an error it returns the sample of what was
-// read before.
+// Sample reads the whole source and returns n of its items, or all if there are
+// fewer, each equally likely to be chosen; the seed decides (reservoir
+// sampling, Algorithm R: Vitter, ACM TOMS 1985). The order is not random:
+// Shuffle it. On an error it returns the sample of the items before the error.
 func Sample(src *Source, n int, seed uint64) ([]rstar.Item, error) {
 	s := newStream(seed, purposeSample, 0)
 	var kept []rstar.Item

@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Unknown is what Count and Progress return for a number that is only
-// known after reading.
+// Unknown is what Count and Progress return for a number that is only known
+// after reading.
 const Unknown = -1
 
 // Source is one data set: a file, an embedded data set, a generator or

@@ -8,7 +8,7 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// TestNoAllocations: what is done for each candidate of a search.
+// TestNoAllocations covers the work for each candidate of a search.
 func TestNoAllocations(t *testing.T) {
 	point := stored(t, orb.Point{1, 1}, []byte(`{"a":1,"b":"c"}`))
 	high, err := AppendZ(nil, orb.LineString{{1, 1}, {2, 2}}, []float64{1, 2}, nil)
@@ -54,7 +54,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// TestBoxAllocations: a search makes one; it takes the query and its boxes.
+// TestBoxAllocations: a search makes one allocation, for the query and its boxes.
 func TestBoxAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = NewBox(Geographic, 1, 42, 2, 43, Intersects) }); n > 2 {
 		t.Errorf("%v allocations", n)

@@ -9,16 +9,16 @@ import (
 
 // Altitudes
 //
-// A position may have a third number (RFC 7946, section 3.1.1). It is kept and given
-// back, and no test, distance or box looks at it. Geometries are of package orb, whose
-// points have two numbers. So altitudes go beside them, as a list: one number for each
-// position of the geometry, in the order in which GeoJSON writes them. NaN stands for
-// a position without one. Nil, or NaN alone, is a geometry without altitudes.
+// A position may have a third number (RFC 7946, section 3.1.1). It is stored and
+// returned, and no test, distance or box looks at it. Geometries are of package orb,
+// whose points have two numbers. So altitudes are a separate list: one number for each
+// position of the geometry, in the order in which GeoJSON writes them. NaN stands for a
+// position without one. Nil, or NaN alone, is a geometry without altitudes.
 //
-// Normalise may leave out, add and order positions. Each position that stays keeps
-// its altitude. One that is added where an edge crosses 180 degrees gets the altitude
-// that the edge has there, none if one end of it has none. One that is added at a pole
-// has none.
+// Normalise may leave out, add and order positions. Each position that stays
+// keeps its altitude. One that is added where an edge crosses 180 degrees gets
+// the edge's altitude at that point, none if one end of the edge has none. One
+// that is added at a pole has none.
 
 // NormaliseZ is Normalise for a geometry and its altitudes.
 func NormaliseZ(g orb.Geometry, altitudes []float64, o Options) (orb.Geometry, []float64, error) {
@@ -36,7 +36,7 @@ func NormaliseZ(g orb.Geometry, altitudes []float64, o Options) (orb.Geometry, [
 	return g, someAltitudes(n.z.kept), nil
 }
 
-// checkAltitudes: there is one for each position, and none is infinite.
+// checkAltitudes checks that each position has one, and that none is infinite.
 func checkAltitudes(g orb.Geometry, altitudes []float64) error {
 	if n := positionsOf(g, 0); n != len(altitudes) {
 		return fmt.Errorf("%w: %d altitudes for %d positions", ErrInvalidGeometry, len(altitudes), n)
@@ -49,7 +49,7 @@ func checkAltitudes(g orb.Geometry, altitudes []float64) error {
 	return nil
 }
 
-// positionsOf counts the positions. What nests deeper than is accepted counts as none.
+// positionsOf counts the positions. Geometries nested deeper than allowed count as none.
 func positionsOf(g orb.Geometry, depth int) (n int) {
 	switch g := g.(type) {
 	case orb.Point:
@@ -84,7 +84,7 @@ func positionsOf(g orb.Geometry, depth int) (n int) {
 	return n
 }
 
-// someAltitudes is nil if there are none.
+// someAltitudes returns nil if all are NaN.
 func someAltitudes(altitudes []float64) []float64 {
 	for _, z := range altitudes {
 		if !math.IsNaN(z) {
@@ -94,10 +94,10 @@ func someAltitudes(altitudes []float64) []float64 {
 	return nil
 }
 
-// carried are altitudes that go along with positions: those of the positions that
-// are to come, and of those that were kept.
+// carried has the altitudes that accompany positions: those of the positions
+// not processed yet, and those of the positions that were kept.
 type carried struct {
-	on   bool // else all of it does nothing
+	on   bool // otherwise all methods do nothing
 	left []float64
 	kept []float64
 }
@@ -118,7 +118,7 @@ func (c *carried) keep(z ...float64) {
 	}
 }
 
-// keepUnwrapped keeps those of a path.
+// keepUnwrapped keeps the altitudes of a path.
 func (c *carried) keepUnwrapped(r unwrappedRing) {
 	if c.on {
 		for _, v := range r {
@@ -130,8 +130,8 @@ func (c *carried) keepUnwrapped(r unwrappedRing) {
 // HasAltitudes reports whether any position has an altitude.
 func (v *View) HasAltitudes() bool { return v.altitudes != 0 }
 
-// Altitudes appends those of all positions of Geometry, in its order, NaN for a
-// position that has none. It appends nothing if there are none at all.
+// Altitudes appends the altitudes of all positions of Geometry, in its order,
+// NaN for a position that has none. It appends nothing if no position has one.
 func (v *View) Altitudes(dst []float64) []float64 {
 	if v.altitudes != 0 {
 		for i := range v.nvertices {
@@ -143,7 +143,7 @@ func (v *View) Altitudes(dst []float64) []float64 {
 
 func (v *View) altitude(i int) float64 { return f64(v.b, v.altitudes+i*altitudeBytes) }
 
-// validateAltitudes: none is infinite.
+// validateAltitudes checks that none is infinite.
 func (v *View) validateAltitudes() error {
 	if v.altitudes == 0 {
 		return nil
@@ -159,8 +159,8 @@ func (v *View) validateAltitudes() error {
 	return nil
 }
 
-// appendAltitude appends one that is stored. All NaN are one, so that equal features
-// have equal bytes.
+// appendAltitude appends a stored altitude. All NaN are stored as one, so that
+// equal features have equal bytes.
 func appendAltitude(dst []byte, z float64) []byte {
 	if math.IsNaN(z) {
 		z = math.NaN()

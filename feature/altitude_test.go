@@ -16,7 +16,7 @@ import (
 
 var none = math.NaN()
 
-// sameAltitudes compares bit by bit, all NaN being one.
+// sameAltitudes compares bit by bit, and takes all NaN as equal.
 func sameAltitudes(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool {
 		return math.Float64bits(x) == math.Float64bits(y) || x != x && y != y
@@ -33,8 +33,8 @@ func drawAltitudes(t *rapid.T, n int) []float64 {
 	), n, n).Draw(t, "z")
 }
 
-// What Append has written is read again, as a View, as bytes of a part of it, and as
-// GeoJSON, and is the same without altitudes as it was before there were any.
+// The bytes of Append are read as a View, as the bytes of a part of it, and as
+// GeoJSON. Without altitudes they are the same as before altitudes existed.
 func TestAltitudesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGeometry(t, "g")
@@ -104,9 +104,9 @@ func TestAltitudesRoundTrip(t *testing.T) {
 	})
 }
 
-// Normalise does the same to a geometry with altitudes and without. Here each altitude
-// is 100 times the latitude, which is so on the edges between positions, too, and
-// wherever a longitude is moved to: so every altitude must be so afterwards.
+// Normalise treats a geometry with altitudes as one without. Here each altitude is 100
+// times the latitude, also on the edges between positions, and wherever a longitude is
+// moved to. So every altitude must be 100 times the latitude afterwards.
 func TestNormaliseZ(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawGeometry(t, "g")
@@ -186,7 +186,7 @@ func moved(g orb.Geometry, f func(orb.Point) orb.Point) orb.Geometry {
 	return out
 }
 
-// TestDecodeAltitudes: from text to text.
+// TestDecodeAltitudes goes from text to text.
 func TestDecodeAltitudes(t *testing.T) {
 	for _, c := range []struct{ in, out string }{
 		{`{"type":"Point","coordinates":[1,2,700.25]}`, ""},
@@ -208,7 +208,7 @@ func TestDecodeAltitudes(t *testing.T) {
 		// A hole without a shell is left out, with its altitudes.
 		{`{"type":"MultiPolygon","coordinates":[[[],[[0,0,1],[1,0,1],[1,1,1],[0,0,1]]],[[[5,5,2],[6,5,3],[6,6,4],[5,5,5]]]]}`,
 			`{"type":"MultiPolygon","coordinates":[[[[5,5,2],[6,5,3],[6,6,4],[5,5,5]]]]}`},
-		// Cut at 180 degrees: as high as the edge is there, if both ends have altitudes.
+		// Cut at 180 degrees, at the altitude of the edge, if both ends have altitudes.
 		{`{"type":"LineString","coordinates":[[170,0,0],[-170,0,100]]}`,
 			`{"type":"MultiLineString","coordinates":[[[170,0,0],[180,0,50]],[[-180,0,50],[-170,0,100]]]}`},
 		{`{"type":"LineString","coordinates":[[170,0,7],[-170,0]]}`,
@@ -279,7 +279,7 @@ func TestAltitudesLayout(t *testing.T) {
 	}
 }
 
-// TestAltitudesRefused: by who writes, and by who reads.
+// TestAltitudesRefused by Append and by Parse.
 func TestAltitudesRefused(t *testing.T) {
 	line := orb.LineString{{1, 2}, {3, 4}}
 	for name, c := range map[string]struct {
@@ -319,8 +319,8 @@ func TestAltitudesRefused(t *testing.T) {
 	}
 }
 
-// No test looks at altitudes: features that differ in them alone are found alike, and
-// are not the same.
+// No test looks at altitudes: features that differ only in altitude are found
+// alike, and are not the same.
 func TestAltitudesAreNotSearched(t *testing.T) {
 	g := star(newRand(3), 60, 0, 0, 3)
 	z := make([]float64, positionsOf(g, 0))

@@ -12,8 +12,8 @@ import (
 // Normalise return it: Append checks only that coordinates are finite, rings
 // closed, and sizes within the layout. A nil geometry, or one without any
 // position, is stored as null. The properties are the text of one JSON object
-// as Decode or CompactProperties return it, which is not checked again; nil
-// stands for null. For a point it does not allocate but for dst.
+// as Decode or CompactProperties return it. Append does not check them again;
+// nil stands for null. For a point it allocates nothing but dst.
 func Append(dst []byte, g orb.Geometry, properties []byte) ([]byte, error) {
 	return AppendZ(dst, g, nil, properties)
 }
@@ -55,7 +55,7 @@ func AppendZ(dst []byte, g orb.Geometry, altitudes []float64, properties []byte)
 	if len(boxes) == 1 {
 		boxes = nil
 	}
-	// The positions that are left may have none.
+	// The remaining positions may have none.
 	altitudes = someAltitudes(f.z.kept)
 	dst = appendHead(dst, f.typ, len(boxes), altitudes != nil, properties)
 	dst = f.appendBody(dst, boxes)
@@ -81,7 +81,7 @@ func (v *View) AppendReplacing(dst, properties []byte) ([]byte, error) {
 	return append(dst, properties...), nil
 }
 
-// setProperties sets in a head what it says of the properties.
+// setProperties sets the fields of a head that describe the properties.
 func setProperties(head, properties []byte) {
 	head[3] &^= flagProperties
 	if properties != nil {
@@ -135,7 +135,7 @@ func (f *flat) appendBody(dst []byte, boxes []Box) []byte {
 	return dst
 }
 
-// chunks are the boxes of consecutive edges, none if one would do for all.
+// chunks returns the boxes of consecutive edges, none if one would hold all.
 func (f *flat) chunks() []Box {
 	if len(f.vertices) <= chunkEdges+1 {
 		return nil

@@ -64,9 +64,9 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkPointInPolygon: which countries and provinces is a random point of
-// the globe in, by a tree of all boxes and then exactly. With
-// CATFISH_COUNTRIES set it takes that file instead of the test data.
+// BenchmarkPointInPolygon: which countries and provinces contain a random point
+// of the globe, by a tree of all boxes and then exactly. With CATFISH_COUNTRIES
+// set it takes that file instead of the test data.
 func BenchmarkPointInPolygon(b *testing.B) {
 	file := os.Getenv("CATFISH_COUNTRIES")
 	if file == "" {
@@ -136,7 +136,7 @@ func BenchmarkDistance(b *testing.B) {
 	}
 }
 
-// BenchmarkWithin: neighbours touch and go to the library, others do not.
+// BenchmarkWithin: neighbours touch and need the library, others do not.
 func BenchmarkWithin(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
 	big := star(r, 300, 0, 0, 10)

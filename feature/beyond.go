@@ -30,8 +30,8 @@ func (o *Origin) angles(b Box) (least, most float64) {
 	return yy*(1-yy/12) + o.cos*max(0, o.cos-far)*xx*(1-xx/12), yy + xx*east*east
 }
 
-// grown is the square of an angle that is surely more than another one, whatever
-// rounding does to either: see slack.
+// grown is the square of an angle that exceeds another one, despite rounding
+// errors in either: see slack.
 func grown(angle float64) float64 {
 	angle += slack / EarthRadius
 	return angle * angle * (1 + 1e-9)

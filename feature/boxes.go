@@ -28,11 +28,11 @@ import (
 // docs/decisions/geometry-libraries.md for what fewer and more of them give.
 const MaxBoxes = 16
 
-// worth is by what share of its cost a box must become smaller in all to be
+// worth is the share of its cost by which a box must shrink in total to be
 // divided.
 const worth = 0.15
 
-// region is what one box is for: several parts or a part of one.
+// region is the part of a geometry that one box covers: several parts or a part of one.
 type region struct {
 	parts []part
 	box   Box
@@ -45,13 +45,13 @@ type part struct {
 	box  Box
 }
 
-// boxes covers the geometry by at most so many boxes.
+// boxes covers the geometry by at most the given number of boxes.
 func (f *flat) boxes(most int) []Box {
 	whole := boundOf(f.vertices)
 	parts := f.parts()
 	most = min(most, len(parts)+len(f.vertices)/64)
 	regions := []region{{parts: parts, box: whole}}
-	// Boxes without area cost something, too.
+	// Boxes without area have a cost, too.
 	rim := max(whole.MaxX-whole.MinX, whole.MaxY-whole.MinY) / 100
 	cost := func(b Box) float64 { return (b.MaxX - b.MinX + rim) * (b.MaxY - b.MinY + rim) }
 	for len(regions) < most {
@@ -73,7 +73,7 @@ func (f *flat) boxes(most int) []Box {
 		regions[at] = a
 		regions = append(regions, b)
 	}
-	// What rounding may have done to the ends of cut edges: some 2^-53 of the
+	// The rounding error of the ends of cut edges is some 2^-53 of the
 	// coordinates for each cut.
 	pad := 1e-13 * max(math.Abs(whole.MinX), math.Abs(whole.MinY),
 		math.Abs(whole.MaxX), math.Abs(whole.MaxY))

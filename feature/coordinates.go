@@ -14,14 +14,14 @@ import (
 // as ".coordinates[3]: ".
 type decoder struct {
 	scanner
-	positions int // how many more may come
-	// read counts the positions of the geometry. z has an altitude for each, once
-	// one of them had one.
+	positions int // how many more are allowed
+	// read counts the positions of the geometry. z has an altitude for each,
+	// once one of them had one.
 	read int
 	z    []float64
 }
 
-// back forgets all but the first positions: what they were of is read again.
+// back discards all but the first read positions, whose text is then read again.
 func (d *decoder) back(read int) {
 	d.read = read
 	if d.z != nil {
@@ -39,7 +39,7 @@ func (d *decoder) typeName() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The usual ones without allocating.
+	// The usual ones without an allocation.
 	switch string(t) {
 	case `"Feature"`:
 		return "Feature", nil
@@ -113,7 +113,7 @@ func (d *decoder) geometry(depth int) (orb.Geometry, error) {
 	return d.late(typ, coordinates, geometries, depth)
 }
 
-// late goes back to what could not be read before the type was known.
+// late returns to members that could not be read before the type was known.
 func (d *decoder) late(typ string, coordinates, geometries, depth int) (g orb.Geometry, err error) {
 	after := d.i
 	switch {
@@ -236,7 +236,7 @@ func (d *decoder) line(at string) ([]orb.Point, error) {
 	}
 }
 
-// array calls f before each element, whose errors have their path already.
+// array calls f before each element. f's errors have their path already.
 func (d *decoder) array(at string, f func(i int) error) error {
 	if err := d.open('[', "an array"); err != nil {
 		return prefix(at, err)
@@ -252,7 +252,7 @@ func (d *decoder) array(at string, f func(i int) error) error {
 	}
 }
 
-// position takes two numbers and an altitude, and drops more, as RFC 7946 advises.
+// position takes two numbers and an altitude, and drops further ones, as RFC 7946 advises.
 func (d *decoder) position() (p orb.Point, err error) {
 	altitude := math.NaN()
 	if d.positions--; d.positions < 0 {
@@ -295,7 +295,7 @@ func (d *decoder) position() (p orb.Point, err error) {
 	}
 }
 
-// keep keeps the altitude of the position that was read, NaN for none.
+// keep stores the altitude of the position that was read, NaN for none.
 func (d *decoder) keep(altitude float64) {
 	if d.z == nil && !math.IsNaN(altitude) {
 		for range d.read {

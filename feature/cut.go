@@ -10,20 +10,20 @@ import (
 
 // Cutting at longitude 180 and its repetitions (RFC 7946, section 3.1.9).
 //
-// A polygon is cut at one meridian at a time. Each ring falls into chains on
-// either side; a position on the meridian counts as east of it, so that there
-// are no special cases for rings that touch it. All ends of chains of one
-// side lie on the meridian. Sorted from south to north, they enter and leave
-// the polygon in turns (even-odd rule), so the first and second end are
-// joined by an edge along the meridian, the third and fourth, and so on.
-// Following the chains and these edges gives the rings of that side, which
-// are shells; holes that are not cut go to the shell that contains them.
+// A polygon is cut at one meridian at a time. Each ring is split into chains on
+// either side; a position on the meridian counts as east of it, so that rings
+// that touch it need no special case. All ends of chains of one side lie on the
+// meridian. Sorted from south to north, they alternately enter and leave the
+// polygon (even-odd rule), so the first and second end are joined by an edge
+// along the meridian, the third and fourth, and so on. Following the chains and
+// these edges gives the rings of that side, which are shells; holes that are
+// not cut are assigned to the shell that contains them.
 
 // piece is a polygon during the cutting: its shell first.
 type piece []unwrappedRing
 
-// cutPolygon cuts at all meridians within the extent of the shell. z gets the altitudes
-// of what it returns.
+// cutPolygon cuts at all meridians within the extent of the shell. z gets the
+// altitudes of the result.
 func cutPolygon(rings []unwrappedRing, z *carried) orb.MultiPolygon {
 	first, last := turnsOf(rings[0].extent())
 	var out orb.MultiPolygon
@@ -99,7 +99,7 @@ func (p piece) cut(m float64) (west, east []piece) {
 	return assign(link(chains[0]), whole[0]), assign(link(chains[1]), whole[1])
 }
 
-// sideOf a chain: 0 for west. One that is all on the meridian is east.
+// sideOf returns the side of a chain: 0 for west. One that is all on the meridian is east.
 func sideOf(chain unwrappedRing, m float64) int {
 	for _, v := range chain {
 		if v.x < m {
@@ -200,7 +200,7 @@ func link(chains []unwrappedRing) []unwrappedRing {
 	return rings
 }
 
-// assign makes a polygon of each shell, with the holes that lie in it.
+// assign makes a polygon of each shell and the holes that lie in it.
 func assign(shells, holes []unwrappedRing) []piece {
 	out := make([]piece, len(shells))
 	for i, s := range shells {

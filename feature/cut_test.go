@@ -21,7 +21,7 @@ func TestCutLines(t *testing.T) {
 		{orb.LineString{{180, 0}, {190, 5}}, orb.LineString{{-180, 0}, {-170, 5}}},
 		{orb.LineString{{180, 0}, {185, 0}, {175, 0}},
 			orb.MultiLineString{{{-180, 0}, {-175, 0}, {-180, 0}}, {{180, 0}, {175, 0}}}},
-		// What is moved there and back stays the same number.
+		// A longitude that is moved there and back stays the same number.
 		{orb.LineString{{170, 0}, {-100.1, 0}, {-10.3, 5}},
 			orb.MultiLineString{{{170, 0}, {180, 0}}, {{-180, 0}, {-100.1, 0}, {-10.3, 5}}}},
 		{orb.MultiPoint{{190, 1}, {5, 5}}, orb.MultiPoint{{-170, 1}, {5, 5}}},
@@ -126,8 +126,8 @@ func TestCutPolygons(t *testing.T) {
 	}
 }
 
-// TestCutRandom: a star across 180 degrees has the same points before and
-// after it is cut, and keeps the longitudes that it was given.
+// TestCutRandom: a star across 180 degrees has the same points before and after
+// it is cut, and keeps its input longitudes.
 func TestCutRandom(t *testing.T) {
 	r := newRand(9)
 	for range 200 {
@@ -176,7 +176,7 @@ func TestUnwrapRefuses(t *testing.T) {
 	}
 }
 
-// TestCountries: what is known of real borders.
+// TestCountries checks known facts about real borders.
 func TestCountries(t *testing.T) {
 	all := countries(t, "testdata/countries.geojson")
 	where := func(x, y float64) (codes string) {
@@ -239,7 +239,7 @@ func TestCountries(t *testing.T) {
 func TestBoxQueries(t *testing.T) {
 	fiji := viewOf(t, Geographic, rect(177, -19, 181, -16))
 	point := viewOf(t, Geographic, orb.Point{180, 0})
-	var again Query // that each takes over from the last
+	var again Query // set again from the last case's query
 	for _, c := range []struct {
 		w, s, e, n float64
 		r          Relation

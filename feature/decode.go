@@ -40,7 +40,7 @@ func (o Options) maxPositions() int {
 	return 1 << 20
 }
 
-// Feature is what a GeoJSON Feature says.
+// Feature is the content of a GeoJSON Feature.
 type Feature struct {
 	// ID is empty if there was none. A number becomes its text, as written.
 	ID string
@@ -56,9 +56,9 @@ type Feature struct {
 	Properties []byte
 }
 
-// Decode reads one GeoJSON Feature (RFC 7946). Bounding boxes, foreign members, and
-// what a position has behind its altitude are dropped. Of members with the same name
-// the last one counts. Errors name the place, such as
+// Decode reads one GeoJSON Feature (RFC 7946). It drops bounding boxes, foreign
+// members, and the numbers of a position after its altitude. Of members with
+// the same name the last one counts. Errors name the place, such as
 //
 //	geometry.coordinates[3][1]: latitude 95 is outside -90..90
 func Decode(text []byte, o Options) (Feature, error) {
@@ -85,14 +85,15 @@ func Decode(text []byte, o Options) (Feature, error) {
 	return f, nil
 }
 
-// DecodeGeometry reads one GeoJSON geometry without its altitudes, and is else as
-// Decode.
+// DecodeGeometry reads one GeoJSON geometry without its altitudes, and is
+// otherwise like Decode.
 func DecodeGeometry(text []byte, o Options) (orb.Geometry, error) {
 	g, _, err := DecodeGeometryZ(text, o)
 	return g, err
 }
 
-// DecodeGeometryZ reads one GeoJSON geometry and its altitudes, and is else as Decode.
+// DecodeGeometryZ reads one GeoJSON geometry and its altitudes, and is otherwise like
+// Decode.
 func DecodeGeometryZ(text []byte, o Options) (orb.Geometry, []float64, error) {
 	if len(text) > o.maxBytes() {
 		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(text), o.maxBytes())

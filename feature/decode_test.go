@@ -25,7 +25,8 @@ func TestDecode(t *testing.T) {
 		{`{"type":"Feature","id":1.50}`, Feature{ID: "1.50"}},
 		{`{"type":"Feature","id":null}`, Feature{}},
 		{`{"type":"Feature","id":"\u00e9\n"}`, Feature{ID: "é\n"}},
-		// The type at the end; bbox, foreign members, and what is behind the altitude dropped.
+		// The type at the end; bbox, foreign members, and numbers after the altitude are
+		// dropped.
 		{`{"bbox":[0,0,1,1],"geometry":{"coordinates":[1e0,-2.5E+1,700,8],"type":"Point"},"x":[{}],"type":"Feature"}`,
 			Feature{Geometry: orb.Point{1, -25}, Altitudes: []float64{700}}},
 		{` { "type" : "Feature", "properties" : { "a b" : [ 1, "x \" y" ] } } `,
@@ -130,7 +131,7 @@ func TestLenient(t *testing.T) {
 	}
 }
 
-// TestScannerAgreesWithJSON: what encoding/json accepts, and nothing else.
+// TestScannerAgreesWithJSON: it accepts what encoding/json accepts, and nothing else.
 func TestScannerAgreesWithJSON(t *testing.T) {
 	for _, s := range []string{
 		`1`, `-0`, `-`, `01`, `1.`, `.5`, `1e5`, `1e`, `1E-2`, `"a"`, `"a`, `"\u12"`, `"\ud800"`,
@@ -165,8 +166,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// FuzzDecode: an accepted text is JSON, and what was read is written and read
-// again as the same.
+// FuzzDecode: an accepted text is JSON, and the result is the same after it is
+// written and read again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(cafe))
 	f.Add([]byte(`{"type":"Feature","geometry":{"type":"Polygon","coordinates":[[[170,0],[-170,0],[-170,5],[170,5],[170,0]]]}}`))
@@ -215,7 +216,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestAppendProperties writes the properties alone, and those that are asked for.
+// TestAppendProperties writes the properties alone, and selected ones.
 func TestAppendProperties(t *testing.T) {
 	for properties, want := range map[string][2]string{
 		"":                            {"", ""},

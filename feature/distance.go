@@ -6,28 +6,28 @@ import "math"
 //
 // An edge on the sphere is straight in longitude and latitude, as in all tests
 // of this package, and not a great circle. Distance finds its nearest point by
-// minimising the haversine along it: it is cut into steps of at most
-// edgeStep degrees, along each of which the haversine is nearly a parabola, and
-// Newton's method is used on each. Whatever it finds is a point of the edge,
-// so that the result is never less than the true distance, and so never below
-// LowerBound; it is more by less than a millimetre, or 0.2 m for what is as
-// far away as the antipode, where the haversine is flat (TestDistanceDense).
+// minimising the haversine along it: it is cut into steps of at most edgeStep
+// degrees, along each of which the haversine is nearly a parabola, and Newton's
+// method is used on each. The result is a point of the edge, so the distance is
+// never less than the true one, and so never below LowerBound. It is more by
+// less than a millimetre, or 0.2 m for a point as far away as the antipode,
+// where the haversine is flat (TestDistanceDense).
 
 // edgeStep is a compromise: halving it makes an edge of one degree twice as
 // slow and the error, which is far below a millimetre already, smaller.
 const edgeStep = 1.0
 
-// maxSteps is what an edge around the globe takes. Only bytes that Append has
-// not written have longer ones.
+// maxSteps is the number of steps of an edge around the globe. Only corrupt
+// bytes have longer edges.
 const maxSteps = 360 / edgeStep
 
 // newtonSteps: each about doubles the correct digits, from at least two.
 const newtonSteps = 3
 
-// Distance is the distance to the nearest point of the geometry: metres along
-// a great circle in a geographic space (a sphere of EarthRadius), else the
-// unit of the plane. It is 0 inside of polygons, and +Inf without a geometry.
-// It does not allocate.
+// Distance is the distance to the nearest point of the geometry: metres along a
+// great circle in a geographic space (a sphere of EarthRadius), else the unit
+// of the plane. It is 0 inside polygons, and +Inf without a geometry. It does
+// not allocate.
 func (o *Origin) Distance(v *View) float64 {
 	switch v.typ {
 	case None:
@@ -42,7 +42,7 @@ func (o *Origin) Distance(v *View) float64 {
 	return o.toEdges(v, false)
 }
 
-// to is the distance to one point.
+// to returns the distance to one point.
 func (o *Origin) to(x, y float64) float64 {
 	if o.space == Planar {
 		return planarDistance(o.x, o.y, x, y)
@@ -50,8 +50,8 @@ func (o *Origin) to(x, y float64) float64 {
 	return o.metres(x, y)
 }
 
-// toEdges is the distance to the nearest edge, or to the nearest one that is
-// really a boundary: not made by cutting at 180 degrees, nor at a pole.
+// toEdges returns the distance to the nearest edge, or to the nearest one that
+// is really a boundary: not made by cutting at 180 degrees, nor at a pole.
 func (o *Origin) toEdges(v *View, boundary bool) float64 {
 	best := math.Inf(1)
 	n := nearest{o: o, h: math.Inf(1), chord: math.Inf(1), reach: math.Inf(1)}
@@ -106,7 +106,7 @@ type nearest struct {
 	h, chord float64
 	reach    float64
 	x, y     float64
-	// The point tried last, which is where the next edge begins.
+	// The point tried last, at which the next edge begins.
 	lastX, lastY, last float64
 }
 
@@ -133,8 +133,8 @@ func (n *nearest) try(x, y float64) float64 {
 }
 
 // edge tries an edge in steps. No point of a step is farther from the nearer
-// end than half the step's length, and a chord is at most as long as that; so
-// steps whose ends are far away are passed over.
+// end than half the step's length, and a chord is at most as long as that. So
+// steps whose ends are far away are skipped.
 func (n *nearest) edge(ax, ay, bx, by float64) {
 	h := n.try(ax, ay)
 	if ax == bx && ay == by {
@@ -160,11 +160,11 @@ func (n *nearest) edge(ax, ay, bx, by float64) {
 	}
 }
 
-// clamp keeps rounding from leaving the edge.
+// clamp keeps a rounded value within the edge.
 func clamp(x, a, b float64) float64 { return min(max(x, min(a, b)), max(a, b)) }
 
 // newton minimises the haversine along (x, y) + t (dx, dy) for t in 0..1. It
-// says false if the minimum is at an end.
+// returns false if the minimum is at an end.
 func (o *Origin) newton(x, y, dx, dy float64) (float64, bool) {
 	dl, df := dx*radians, dy*radians
 	t := 0.5
@@ -187,7 +187,7 @@ func (o *Origin) newton(x, y, dx, dy float64) (float64, bool) {
 	return t, true
 }
 
-// toSegment is for the plane.
+// toSegment returns the distance to a segment in the plane.
 func (o *Origin) toSegment(ax, ay, bx, by float64) float64 {
 	dx, dy := bx-ax, by-ay
 	t := ((o.x-ax)*dx + (o.y-ay)*dy) / (dx*dx + dy*dy)

@@ -69,7 +69,7 @@ func TestLowerBound(t *testing.T) {
 				t.Fatalf("%v of %v: angle %v, bounds %v and %v", box, p, angle, math.Sqrt(least), math.Sqrt(most))
 			}
 		}
-		// And it is not far below: half a step of the grid.
+		// The bound is not far below: half a step of the grid.
 		step := max(box.MaxX-box.MinX, box.MaxY-box.MinY) / 20
 		if s == Geographic {
 			step *= radians * EarthRadius
@@ -130,8 +130,8 @@ func TestDistanceDense(t *testing.T) {
 	})
 }
 
-// The distance to a shape is that of the nearest of its edges, each by itself: none
-// is passed over that is nearer.
+// The distance to a shape is that to the nearest of its edges, each computed
+// alone: no nearer edge is skipped.
 func TestDistanceOfEdges(t *testing.T) {
 	r := newRand(5)
 	for range 2000 {
@@ -149,7 +149,7 @@ func TestDistanceOfEdges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v := viewOf(t, Planar, line) // as it is: not cut at 180 degrees
+		v := viewOf(t, Planar, line) // as drawn: not cut at 180 degrees
 		want := math.Inf(1)
 		for i := range line[1:] {
 			edge := viewOf(t, Planar, line[i:i+2])

@@ -1,7 +1,6 @@
-// Package feature has what a place is: a geometry and properties, their
-// bytes, GeoJSON in and out, and exact answers to where it lies. Servers and
-// clients that search by themselves use the same functions, so that both
-// answer alike.
+// Package feature represents a place: a geometry and properties, their bytes,
+// GeoJSON in and out, and exact answers to where it lies. Servers, and clients
+// that search by offloading, use the same functions, so that both answer alike.
 //
 // A feature is written in three steps, and read in two:
 //
@@ -12,16 +11,16 @@
 //	view, err := feature.Parse(b)                         // bytes from a peer
 //	query.Match(view)                                     // exact test
 //
-// Geometries that come from elsewhere than Decode go through [Normalise].
-// The id is not in the bytes, nor expiry and revision: they belong to the
-// record around them.
+// Geometries from sources other than Decode must pass through [Normalise]. The
+// id is not in the bytes, nor expiry and revision: they belong to the record
+// around them.
 //
 // # Spaces
 //
-// A collection is [Geographic] (longitude and latitude in degrees on a
-// sphere; distances in metres) or [Planar] (any unit; distances in it). In
-// both spaces edges are straight between their coordinates (RFC 7946, section
-// 3.1.1), which on the sphere is not the shortest way. Longitudes wrap: what
+// A collection is [Geographic] (longitude and latitude in degrees on a sphere;
+// distances in metres) or [Planar] (any unit; distances in it). In both spaces
+// edges are straight between their coordinates (RFC 7946, section 3.1.1), which
+// on the sphere is not the shortest way. Longitudes wrap: a geometry that
 // crosses 180 degrees is cut there (section 3.1.9), so that all stored
 // longitudes are from -180 to 180 and no box has west > east.
 //

@@ -2,10 +2,10 @@ package feature
 
 import "unicode/utf8"
 
-// AppendGeoJSON appends the feature as a GeoJSON Feature. If fields are
-// given, of the properties only those members are written, in the order in
-// which they are stored. Coordinates are written with as many digits as it
-// takes to read the same float64 again. It does not allocate but for dst.
+// AppendGeoJSON appends the feature as a GeoJSON Feature. If fields are given,
+// of the properties only those members are written, in the order in which they
+// are stored. Coordinates have as many digits as reading the same float64 again
+// takes. It allocates nothing but dst.
 func (v *View) AppendGeoJSON(dst []byte, id string, fields ...string) []byte {
 	dst = append(dst, `{"type":"Feature","id":`...)
 	return v.appendParts(appendString(dst, id), fields)
@@ -17,7 +17,7 @@ func (v *View) AppendGeoJSONOf(dst, id []byte, fields ...string) []byte {
 	return v.appendParts(appendString(dst, id), fields)
 }
 
-// appendParts appends what is behind the id.
+// appendParts appends the members after the id.
 func (v *View) appendParts(dst []byte, fields []string) []byte {
 	dst = append(dst, `,"geometry":`...)
 	dst = v.AppendGeometryJSON(dst)
@@ -30,8 +30,8 @@ func (v *View) appendParts(dst []byte, fields []string) []byte {
 	return append(dst, '}')
 }
 
-// AppendProperties appends the properties alone, nothing for null, and those
-// of fields if any are given.
+// AppendProperties appends the properties alone, nothing for null, and only
+// those of fields if any are given.
 func (v *View) AppendProperties(dst []byte, fields ...string) []byte {
 	p := v.Properties()
 	if p == nil || len(fields) == 0 {
@@ -56,7 +56,7 @@ func (v *View) AppendGeometryJSON(dst []byte) []byte {
 	return w.dst
 }
 
-// writer walks as builder does.
+// writer walks like builder.
 type writer struct {
 	v      *View
 	dst    []byte
@@ -154,7 +154,7 @@ func (v *View) appendAltitude(dst []byte, i int) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString appends s as a JSON string. What is not UTF-8 becomes U+FFFD.
+// appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func appendString[T string | []byte](dst []byte, s T) []byte {
 	plain := 0
 	for plain < len(s) && s[plain] >= ' ' && s[plain] < utf8.RuneSelf && s[plain] != '"' && s[plain] != '\\' {
@@ -183,7 +183,7 @@ func appendFields(dst, object []byte, fields []string) []byte {
 	}
 	written := 0
 	for n := 0; ; n++ {
-		// Errors end the object: Append was not given properties of Decode.
+		// Errors end the object: the properties given to Append were not from Decode.
 		if more, err := s.more(n, '}'); err != nil || !more {
 			break
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 )
 
-// A place from GeoJSON to its bytes, and what is asked of them.
+// A place from GeoJSON to its bytes, and two questions about them.
 func Example() {
 	f, err := feature.Decode([]byte(`{"type":"Feature","id":"sol","geometry":{"type":"Point","coordinates":[1.52,42.51]},"properties":{"seats":20}}`), feature.Options{})
 	if err != nil {

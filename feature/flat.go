@@ -6,7 +6,7 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// flat is a geometry as the layout has it: one list of paths.
+// flat is a geometry in the form of the layout: one list of paths.
 type flat struct {
 	typ      Type
 	paths    []flatPath
@@ -26,8 +26,8 @@ type flatMember struct {
 }
 
 // flatten lists the paths of g. Empty parts are left out, and a geometry
-// without any position gives type None. There is an altitude for each position, or
-// none at all.
+// without any position gives type None. Either each position has an altitude,
+// or none has.
 func flatten(g orb.Geometry, altitudes []float64) (flat, error) {
 	f := flat{z: carried{on: altitudes != nil, left: altitudes}}
 	err := f.add(g, 0)
@@ -125,7 +125,7 @@ func (f *flat) polygon(p orb.Polygon) {
 	}
 }
 
-// check is for what the layout and the tests rely on.
+// check checks what the layout and the tests rely on.
 func (f *flat) check() error {
 	if len(f.vertices) > maxVertices {
 		return fmt.Errorf("%w: %d positions, at most %d",
@@ -148,7 +148,7 @@ func (f *flat) check() error {
 	return nil
 }
 
-// checkPath is for the number of positions, and whether rings are closed.
+// checkPath checks the number of positions, and that rings are closed.
 func checkPath(k kind, v []orb.Point) error {
 	switch {
 	case k == line && len(v) < 2:

@@ -62,7 +62,7 @@ func drawPolygon(t *rapid.T, label string) (orb.Polygon, bool) {
 	return p, true
 }
 
-// drawGeometry is any type.
+// drawGeometry draws a geometry of any type.
 func drawGeometry(t *rapid.T, label string) orb.Geometry {
 	point := func() orb.Point {
 		return orb.Point{

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Predicates beside those of GEOS: `make test-geos`, which needs libgeos-dev.
-// CATFISH_COUNTRIES names a larger file than that of testdata.
+// Predicates compared with those of GEOS: `make test-geos`, which needs
+// libgeos-dev. CATFISH_COUNTRIES names a larger file than that of testdata.
 
 func compare(t testing.TB, name string, v *View, q orb.Geometry) {
 	area := stored(t, q, nil)
@@ -24,7 +24,7 @@ func compare(t testing.TB, name string, v *View, q orb.Geometry) {
 	} {
 		want, err := relate(a, b)
 		if err != nil {
-			// Only what is not valid has no answer.
+			// Only an invalid geometry has no answer.
 			if a.Validate() == nil && b.Validate() == nil {
 				t.Errorf("%s, relation %d: GEOS: %v", name, r, err)
 			}

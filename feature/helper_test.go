@@ -9,7 +9,7 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// viewOf is the View of a normalised geometry.
+// viewOf returns the View of a normalised geometry.
 func viewOf(t testing.TB, s Space, g orb.Geometry) View {
 	t.Helper()
 	g, err := Normalise(g, Options{Space: s, Lenient: true})
@@ -19,7 +19,7 @@ func viewOf(t testing.TB, s Space, g orb.Geometry) View {
 	return stored(t, g, nil)
 }
 
-// stored is the View of a geometry as it is.
+// stored returns the View of a geometry that is not normalised.
 func stored(t testing.TB, g orb.Geometry, properties []byte) View {
 	t.Helper()
 	b, err := Append(nil, g, properties)

@@ -45,13 +45,13 @@ import (
 // Boxes are those under which a tree holds the feature, if there are several;
 // 0 stands for one, the bound.
 //
-// A chunk is the box of chunkEdges consecutive edges of a path (of so many
+// A chunk is the box of chunkEdges consecutive edges of a path (of chunkEdges
 // points, if its kind is points). Tests skip chunks that cannot matter: the
-// test whether a point is in a polygon of 1,000 vertices touches 30. Chunks
-// are left out (0) if all vertices together fill no more than one.
+// test whether a point is in a polygon of 1,000 vertices touches 30. Chunks are
+// left out (0) if all vertices together fill no more than one.
 //
-// Coordinates are kept bit by bit. Altitudes are there if a flag says so: then there
-// is one for each vertex, in the same order. They are behind all that tests look at.
+// Coordinates are kept bit by bit. If a flag says so, each vertex has an
+// altitude, in the same order. Altitudes follow everything that tests look at.
 
 // LayoutVersion is the layout drawn above.
 const LayoutVersion = 1
@@ -83,7 +83,7 @@ func (t Type) String() string {
 	return "invalid"
 }
 
-// kind of a path.
+// kind is the kind of a path.
 type kind uint8
 
 const (
@@ -94,8 +94,8 @@ const (
 )
 
 const (
-	flagProperties = 1 // else properties are null
-	flagAltitudes  = 2 // else there are none
+	flagProperties = 1 // otherwise properties are null
+	flagAltitudes  = 2 // otherwise no vertex has an altitude
 
 	pointHeader = 24
 	headBytes   = 8

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The bytes of version 1, once and for all.
+// The bytes of version 1, which never change.
 func TestLayoutGolden(t *testing.T) {
 	for _, c := range []struct {
 		g    orb.Geometry
@@ -64,7 +64,7 @@ func TestRoundTrip(t *testing.T) {
 		if got := v.Bound(); got != (Box{want.Min[0], want.Min[1], want.Max[0], want.Max[1]}) {
 			t.Fatalf("bound %v, want %v", got, want)
 		}
-		// And through GeoJSON.
+		// The same through GeoJSON.
 		f, err := Decode(v.AppendGeoJSON(nil, "x"), Options{Space: Planar, Lenient: true})
 		if err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// exercise calls everything on a View; nothing may panic.
+// exercise calls every method of a View; none may panic.
 func exercise(v *View) {
 	v.Type()
 	v.Bound()
@@ -169,7 +169,7 @@ func flatAndHigh(t testing.TB, g orb.Geometry) [][]byte {
 	return [][]byte{flat, high}
 }
 
-// TestParseHostile changes every byte of good features, and cuts them.
+// TestParseHostile changes every byte of good features, and truncates them.
 func TestParseHostile(t *testing.T) {
 	accepted := 0
 	for _, g := range []orb.Geometry{
@@ -201,7 +201,7 @@ func TestParseHostile(t *testing.T) {
 	}
 }
 
-// TestParseRefuses: one lie each.
+// TestParseRefuses: one wrong field each.
 func TestParseRefuses(t *testing.T) {
 	le := binary.LittleEndian
 	polygon := func() []byte {

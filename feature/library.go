@@ -2,11 +2,11 @@ package feature
 
 import "github.com/peterstace/simplefeatures/geom"
 
-// library answers by simplefeatures. Geometry collections are not handed to
-// it: its Relate (0.59.0) says that the collection of a polygon and a point
-// outside of it does not contain a square inside the polygon. So of b only
-// the polygons are, and a is taken apart by dimension: all of it must be
-// covered, and some of it within.
+// library answers by simplefeatures. It does not get geometry collections: its
+// Relate (0.59.0) says that the collection of a polygon and a point outside of
+// it does not contain a square inside the polygon. So it gets only the polygons
+// of b, and a is split by dimension: all of it must be covered, and some of it
+// within.
 func library(a, b *View) (bool, error) {
 	area := b.simple(shell)
 	if a.typ != GeometryCollection {
@@ -31,9 +31,9 @@ func library(a, b *View) (bool, error) {
 	return inside, nil
 }
 
-// simple is v for simplefeatures, or only its paths of one kind as a multi
-// geometry (shell: polygons). It is not validated: Relate accepts more than is
-// valid.
+// simple returns v for simplefeatures, or only its paths of one kind as a multi
+// geometry (shell: polygons). It is not validated: Relate accepts some invalid
+// ones.
 func (v *View) simple(only kind) geom.Geometry {
 	w := simplifier{v: v}
 	if only == 0 && v.typ != GeometryCollection {
@@ -71,13 +71,13 @@ func addRing(polygons [][][]float64, k kind, ring []float64) [][][]float64 {
 	return polygons
 }
 
-// simplifier walks as builder does, except for collections.
+// simplifier walks like builder, except for collections.
 type simplifier struct {
 	v    *View
 	path path
 }
 
-// coordinates of the next path, x and y in turns.
+// coordinates returns those of the next path, x and y alternately.
 func (w *simplifier) coordinates() []float64 {
 	w.v.next(&w.path)
 	c := make([]float64, 0, 2*(w.path.end-w.path.first))

@@ -11,7 +11,7 @@ import "github.com/paulmach/orb"
 // or whether (x, y) lies on it.
 func edgeTest(ax, ay, bx, by, x, y float64) (crosses, on bool) {
 	if (ay > y) == (by > y) {
-		// All that is left are edges that touch the ray from below.
+		// The remaining edges touch the ray from below.
 		on = ay == y && (ax == x || by == y && (ax < x) != (bx < x)) ||
 			by == y && bx == x
 		return false, on
@@ -26,7 +26,7 @@ func edgeTest(ax, ay, bx, by, x, y float64) (crosses, on bool) {
 	return (o > 0) == (by > ay), o == 0
 }
 
-// sideOfRing is for rings that are not in a View.
+// sideOfRing is sideOf for a ring that is not in a View.
 func sideOfRing(r orb.Ring, x, y float64) int {
 	side := -1
 	for i := 1; i < len(r); i++ {
@@ -41,9 +41,9 @@ func sideOfRing(r orb.Ring, x, y float64) int {
 	return side
 }
 
-// sideOf is for a ring of v. Of a chunk that lies east of the point only both
-// ends matter: the edges between cross the ray an odd number of times if and
-// only if the ends lie on different sides of it.
+// sideOf returns the side of a point of a ring of v. Of a chunk that lies east
+// of the point only both ends matter: the edges between cross the ray an odd
+// number of times if and only if the ends lie on different sides of it.
 func (v *View) sideOf(p *path, x, y float64) int {
 	side := -1
 	for i := range p.pieces() {
@@ -73,8 +73,8 @@ func (v *View) sideOf(p *path, x, y float64) int {
 	return side
 }
 
-// locate is for the union of all polygons of v. Where two of them touch, it
-// says boundary, even if both together surround the point.
+// locate returns the side of a point of the union of all polygons of v. Where two
+// of them touch, it returns boundary, even if both together surround the point.
 func (v *View) locate(x, y float64) int {
 	if v.typ == None || v.typ == Point || !v.Bound().hasPoint(x, y) {
 		return -1

@@ -33,7 +33,7 @@ func (q *Query) Match(v *View) (bool, error) {
 	return q.matchCircle(v), nil
 }
 
-// areaWithin is for Contains: only polygons contain an area.
+// areaWithin is Match for Contains: only polygons contain an area.
 func (q *Query) areaWithin(v *View) (bool, error) {
 	switch v.typ {
 	case Polygon, MultiPolygon, GeometryCollection:
@@ -53,7 +53,7 @@ func (v *View) meetsPoints(points *View) bool {
 	return false
 }
 
-// hasPoint is exact.
+// hasPoint reports exactly whether the point lies in v or on an edge.
 func (v *View) hasPoint(x, y float64) bool {
 	if !v.Bound().hasPoint(x, y) {
 		return false
@@ -160,8 +160,8 @@ func (q *Query) pointWithin(x, y float64) (in, strictly bool) {
 	return in, strictly
 }
 
-// strictly: (x, y) is in the interior of b, which of a line or a point is
-// all of it.
+// strictly reports whether (x, y) is in the interior of b, which for a line or
+// a point is all of it.
 func (b Box) strictly(x, y float64) bool {
 	if b.degenerate() {
 		return b.hasPoint(x, y)
@@ -169,9 +169,9 @@ func (b Box) strictly(x, y float64) bool {
 	return b.MinX < x && x < b.MaxX && b.MinY < y && y < b.MaxY
 }
 
-// pathWithin reports whether a path lies in b, and whether some of it is in
-// b's interior: a vertex, or an edge that does not run along one side. All of
-// a ring that lies in b encloses interior points.
+// pathWithin reports whether a path lies in b, and whether some of it is in b's
+// interior: a vertex, or an edge that does not run along one side. All of a
+// ring that lies in b encloses interior points.
 func (v *View) pathWithin(p *path, b Box) (all, some bool) {
 	some = p.kind >= shell || b.degenerate()
 	for i := range p.pieces() {
@@ -192,7 +192,7 @@ func (v *View) pathWithin(p *path, b Box) (all, some bool) {
 	return true, some
 }
 
-// meetsArea: a point on 180 degrees is tried under both names.
+// meetsArea tries a point on 180 degrees under both longitudes.
 func (q *Query) meetsArea(v *View) bool {
 	if v.typ != Point {
 		return intersects(v, &q.area)
@@ -202,10 +202,10 @@ func (q *Query) meetsArea(v *View) bool {
 		q.space == Geographic && math.Abs(x) == 180 && q.area.hasPoint(-x, y)
 }
 
-// matchCircle goes by distances. On the sphere all of a feature lies within a
+// matchCircle compares distances. On the sphere all of a feature lies within a
 // circle if and only if all of it is at least the rest of half the globe away
 // from the opposite point; in the plane, where edges are straight, if all
-// vertices are.
+// vertices lie in it.
 func (q *Query) matchCircle(v *View) bool {
 	switch {
 	case q.relation == Intersects:

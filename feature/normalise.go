@@ -7,8 +7,8 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// maxLongitude: -180..180, 0..360, and what is drawn across 180 degrees on either
-// side of a map, are accepted. More is a mistake, such as metres.
+// maxLongitude accepts -180..180, 0..360, and geometries drawn across 180
+// degrees on either side of a map. A larger value is a mistake, such as metres.
 const maxLongitude = 360
 
 // maxPlanar keeps sums of products of coordinates finite, which exact tests
@@ -20,25 +20,25 @@ const maxPlanar = 1e150
 // parts. g is not changed, but the result may share its coordinates.
 //
 // Rings must be closed, have at least four positions, and must not cross
-// themselves or other rings of their polygon; that they touch is accepted, and
-// either winding. Options.Lenient closes and accepts.
+// themselves or other rings of their polygon. They may touch, and have either
+// winding. Options.Lenient closes open rings and accepts crossing ones.
 //
-// In a geographic space latitudes are from -90 to 90, and longitudes from
-// -360 to 360, so that 0..360 are, too; they are brought to -180..180. What crosses 180 degrees is cut
-// there and may become a MultiLineString or MultiPolygon. A step of more than
-// 180 degrees between two positions is taken to be the short way, across 180
-// degrees; one of exactly 360 is left, since it follows a parallel from one
-// edge of the map to the other. A shell with such steps that is
-// counterclockwise as written (which RFC 7946, section 3.1.6, asks for), but
-// clockwise the short way, is meant as written: the outline of a wide map
-// window. A ring that then encircles a pole contains that pole on whose side
-// its mean latitude is.
+// In a geographic space latitudes are from -90 to 90, and longitudes from -360
+// to 360, so that 0..360 is valid, too; they are moved to -180..180. A geometry
+// that crosses 180 degrees is cut there and may become a MultiLineString or
+// MultiPolygon. A step of more than 180 degrees between two positions is taken
+// to be the short way, across 180 degrees; one of exactly 360 is left, since it
+// follows a parallel from one edge of the map to the other. A shell with such
+// steps that is counterclockwise as written (which RFC 7946, section 3.1.6,
+// asks for), but clockwise the short way, is meant as written: the outline of a
+// wide map window. A ring that then encircles a pole contains that pole on
+// whose side its mean latitude is.
 func Normalise(g orb.Geometry, o Options) (orb.Geometry, error) {
 	g, _, err := NormaliseZ(g, nil, o)
 	return g, err
 }
 
-// checkPosition is the error of Normalise for a point.
+// checkPosition returns the error of Normalise for a point.
 func checkPosition(s Space, p orb.Point) error {
 	n := normaliser{Options: Options{Space: s}, left: 1}
 	if err := n.check(p); err != nil {
@@ -104,7 +104,7 @@ func (n *normaliser) geometry(g orb.Geometry, depth int) (orb.Geometry, error) {
 	return nil, fmt.Errorf(": %w: type %T", ErrInvalidGeometry, g)
 }
 
-// check is for one position.
+// check checks one position.
 func (n *normaliser) check(p orb.Point) error {
 	if n.left--; n.left < 0 {
 		return fmt.Errorf("%w: more than %d positions", ErrTooLarge, n.maxPositions())
@@ -130,7 +130,7 @@ func (n *normaliser) check(p orb.Point) error {
 	return nil
 }
 
-// wrap brings one longitude to -180..180.
+// wrap moves one longitude to -180..180.
 func (n *normaliser) wrap(x float64) float64 {
 	if n.Space == Planar {
 		return x
@@ -148,7 +148,7 @@ func wrapLongitude(x float64) float64 {
 	return x
 }
 
-// checkLine is for the positions of a path.
+// checkLine checks the positions of a path.
 func (n *normaliser) checkLine(v []orb.Point) error {
 	for i, p := range v {
 		if err := n.check(p); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// TestCheckPosition: it says of a position what Normalise says of the point.
+// TestCheckPosition: it returns the error of Normalise for the point.
 func TestCheckPosition(t *testing.T) {
 	values := []float64{0, -90, 90, 90.5, -91, 180, 360, 360.5, -361, 1e150, 2e150, math.Inf(1), math.NaN()}
 	bad := 0

@@ -7,8 +7,8 @@ import (
 
 // Coordinates as text
 //
-// Maps have 6 to 9 decimals. The shortest text of such a number needs no search for
-// it, which is what most of writing a geometry was. Let n be f times 10^9, rounded.
+// Maps have 6 to 9 decimals. The shortest text of such a number needs no search for it,
+// which took most of the time of writing a geometry. Let n be f times 10^9, rounded.
 //
 //	f == n / 10^9, n < 10^15
 //
@@ -43,7 +43,7 @@ func appendNumber(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, format, -1, 64)
 }
 
-// pairs are the numbers of two digits.
+// pairs has all numbers of two digits.
 const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899"
 
 // appendDecimal appends n / decimalUnit, without zeros at its end.
@@ -54,7 +54,7 @@ func appendDecimal(dst []byte, n uint64) []byte {
 	if rest == 0 {
 		return dst
 	}
-	// None of these divisions waits for another.
+	// None of these divisions depends on another.
 	a, b, c, d := rest/1e7, rest/1e5%100*2, rest/1e3%100*2, rest/10%100*2
 	dst = append(dst, '.', pairs[a*2], pairs[a*2+1], pairs[b], pairs[b+1],
 		pairs[c], pairs[c+1], pairs[d], pairs[d+1], byte('0'+rest%10))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// checkNumber compares with encoding/json, and where that shortens the exponents of
-// strconv with strconv.
+// checkNumber compares with encoding/json, and with strconv where encoding/json
+// shortens its exponents.
 func checkNumber(t *testing.T, f float64) {
 	t.Helper()
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -40,14 +40,15 @@ func TestNumberEdges(t *testing.T) {
 	}
 }
 
-// TestNumberDecimals: those of maps with 0 to 12 decimals, their neighbours, and any.
+// TestNumberDecimals: numbers as in maps, with 0 to 12 decimals, their neighbours, and
+// any.
 func TestNumberDecimals(t *testing.T) {
 	rng := newRand(7)
 	for range 100_000 {
 		f := math.Round((rng.Float64()-0.5)*math.Pow10(1+rng.IntN(16))) / math.Pow10(rng.IntN(13))
 		checkNumber(t, f)
 		checkNumber(t, math.Nextafter(f, 0))
-		checkNumber(t, f+float64(rng.IntN(100))*0.337) // what arithmetic leaves
+		checkNumber(t, f+float64(rng.IntN(100))*0.337) // with the rounding errors of arithmetic
 		checkNumber(t, math.Float64frombits(rng.Uint64()))
 	}
 }

@@ -13,12 +13,12 @@ import "math"
 // The first form in float64 has an error of at most (3+16u)u times the sum of
 // its products' sizes, u = 2^-53 (Shewchuk, Adaptive Precision Floating-Point
 // Arithmetic, 1997, section 4.3). If the result is smaller than that, the
-// second form is summed without any rounding: each product is two float64,
-// its rounded value and the error of rounding, and a sum of float64 is kept
-// as a list of numbers whose bits do not overlap, so that the sign is that of
-// the largest. Both are exact while no product is below 2^-969 in size
-// (denormal errors) or overflows; coordinates that are read are not larger
-// than maxPlanar.
+// second form is summed without any rounding: each product is two float64, its
+// rounded value and the error of rounding, and a sum of float64 is kept as a
+// list of numbers whose bits do not overlap, so that the sign is that of the
+// largest. Both are exact while no product is below 2^-969 in size (denormal
+// errors) or overflows; coordinates that are read are not larger than
+// maxPlanar.
 
 const orientBound = (3 + 16*0x1p-53) * 0x1p-53
 

@@ -63,9 +63,9 @@ func (o *Origin) metres(lon, lat float64) float64 {
 // the ground. A hundred times that loses nothing.
 const slack = 1e-6
 
-// LowerBound is at most Distance of any feature whose geometry has a point in
-// b nearest to o; so of every feature whose boxes are all at least so far. It
-// is what a tree's nearest needs to go by.
+// LowerBound is at most Distance of any feature whose geometry has a point in b
+// nearest to o, and so of every feature whose boxes all have at least this
+// bound. A tree's nearest search needs this bound.
 //
 // In the plane it is the distance to the box, computed by the same operations
 // as Distance, which all are monotone, so that no rounding can lift it above.
@@ -83,9 +83,9 @@ const slack = 1e-6
 //
 // The poles need no special case, since nothing above divides by the cosine
 // of a latitude. Features are cut at 180 degrees, so that boxes do not wrap;
-// the short way round is what finds those on the other side. Distance never
-// says less than the distance to some point of the geometry, rounding aside;
-// slack is for that.
+// the short way round is what finds those on the other side. Distance is never
+// less than the distance to some point of the geometry, except for rounding,
+// which slack covers.
 func (o *Origin) LowerBound(b Box) float64 {
 	if o.space == Planar {
 		return planarDistance(o.x, o.y, min(max(o.x, b.MinX), b.MaxX),
@@ -123,7 +123,7 @@ func planarDistance(ax, ay, bx, by float64) float64 {
 // around returns boxes that cover all within radius of o.
 func (o *Origin) around(radius float64) []Box {
 	if o.space == Planar {
-		// Rounding outwards by one step: the sum may have been rounded in.
+		// Round outwards by one step: the sum may have been rounded inwards.
 		r := math.Nextafter(radius, math.Inf(1))
 		down, up := math.Inf(-1), math.Inf(1)
 		return []Box{{

@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// Parse checks bytes of which nothing is known and returns a View of them.
-// Afterwards no method of it panics or loops, whatever the bytes are. Parse
-// takes time in proportion to their length and does not allocate. That the
-// properties are JSON, and that boxes and chunks cover what they should, it
-// does not check: whoever wrote wrong ones only gets other answers.
+// Parse checks untrusted bytes and returns a View of them. Afterwards no method
+// of it panics or loops, with any bytes. Parse takes time in proportion to
+// their length and does not allocate. It does not check that the properties are
+// JSON, or that boxes and chunks cover what they should: a peer that wrote
+// wrong ones only gets other answers.
 func Parse(b []byte) (View, error) {
 	var v View
 	if err := v.open(b); err != nil {
@@ -68,8 +68,8 @@ func (v *View) finite(from, to int) bool {
 	return true
 }
 
-// validatePaths: kinds are known, paths divide the vertices, and their
-// chunks are as many as they must be.
+// validatePaths checks that kinds are known, that paths divide the vertices,
+// and that each has the right number of chunks.
 func (v *View) validatePaths() error {
 	end, chunk, before := 0, 0, points
 	for i := range v.npaths {
@@ -114,8 +114,8 @@ func (v *View) closed(first, last int) bool {
 		math.Float64bits(y0) == math.Float64bits(y1) || x0 == x1 && y0 == y1
 }
 
-// validateTypes: the paths are those of the type or, in a collection, of its
-// members' types.
+// validateTypes checks that the paths are those of the type or, in a
+// collection, of its members' types.
 func (v *View) validateTypes() error {
 	if v.typ != GeometryCollection {
 		if v.nmembers != 0 {
@@ -123,10 +123,10 @@ func (v *View) validateTypes() error {
 		}
 		return v.validateMember(v.typ, 0, v.npaths)
 	}
-	// left[d] counts the members that are to come at depth d+1.
+	// left[d] counts the remaining members at depth d+1.
 	var left [MaxDepth]int
 	depth, at := 0, 0
-	left[0] = -1 // Any number: as many as there are.
+	left[0] = -1 // Any number of members.
 	for i := range v.nmembers {
 		for depth > 0 && left[depth] == 0 {
 			depth--
@@ -165,7 +165,7 @@ func (v *View) validateTypes() error {
 	return nil
 }
 
-// validateMember: n paths from first on make a geometry of type t.
+// validateMember checks that n paths from first on make a geometry of type t.
 func (v *View) validateMember(t Type, first, n int) error {
 	for i := range n {
 		k := kind(v.b[v.paths+(first+i)*pathBytes+4] & 7)

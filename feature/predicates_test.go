@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOrientExact compares with rational arithmetic, near lines above all.
+// TestOrientExact compares with rational arithmetic, most often near lines.
 func TestOrientExact(t *testing.T) {
 	rat := func(f float64) *big.Rat { return new(big.Rat).SetFloat64(f) }
 	rapid.Check(t, func(t *rapid.T) {
@@ -40,8 +40,8 @@ func TestOrientExact(t *testing.T) {
 	})
 }
 
-// TestAgainstLibrary: our own answers, by points, boxes and polygons, equal
-// those of simplefeatures on geometries that touch a lot.
+// TestAgainstLibrary: this package's answers, by points, boxes and polygons,
+// equal those of simplefeatures on geometries that touch a lot.
 func TestAgainstLibrary(t *testing.T) {
 	seen := map[bool]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -91,8 +91,8 @@ func TestAgainstLibrary(t *testing.T) {
 	}
 }
 
-// libWithin and libContains take collections apart, as library does: the
-// members of drawGeometry's do not touch in ways that need more.
+// libWithin and libContains split collections, as library does: the members of
+// drawGeometry's do not touch in ways that need more.
 func libWithin(t *rapid.T, g orb.Geometry, area geom.Geometry) bool {
 	members, ok := g.(orb.Collection)
 	if !ok {
@@ -148,7 +148,7 @@ func both(t *rapid.T, g orb.Geometry) (View, geom.Geometry) {
 	return v, lib
 }
 
-// TestChunks: with chunks answers are as by all edges of a ring.
+// TestChunks: answers with chunks equal those from all edges of a ring.
 func TestChunks(t *testing.T) {
 	r := newRand(5)
 	for n := 40; n < 400; n += 37 {
@@ -184,7 +184,7 @@ func TestBoxesCover(t *testing.T) {
 	for range 30 {
 		m := orb.MultiPolygon{star(r, 500, 0, 0, 5), star(r, 50, 100*r.Float64(), 30, 1)}
 		for i := range m[0][0] {
-			m[0][0][i][0] += 4 * m[0][0][i][1] // A slanted one.
+			m[0][0][i][0] += 4 * m[0][0][i][1] // Slanted.
 		}
 		v := stored(t, m, nil)
 		boxes := v.Boxes(nil)

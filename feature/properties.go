@@ -78,14 +78,14 @@ func sameString(quoted []byte, s string) bool {
 	return false
 }
 
-// unquote is for strings that the scanner has taken. Half of a surrogate pair
-// becomes U+FFFD.
+// unquote decodes a string that the scanner has accepted. Half of a surrogate
+// pair becomes U+FFFD.
 func unquote(quoted []byte) string {
 	for _, c := range quoted {
 		if c == '\\' {
 			var s string
 			if json.Unmarshal(quoted, &s) != nil {
-				return "" // Cannot be: it was scanned.
+				return "" // Impossible: it was scanned.
 			}
 			return s
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// Relation is what must hold between a feature and the area of a query.
-// Edges belong to both: what touches intersects.
+// Relation is what must hold between a feature and the area of a query. Both
+// include their edges: touching is intersecting.
 type Relation uint8
 
 const (
@@ -24,18 +24,18 @@ const (
 )
 
 // Query is an area and a relation, prepared for many features. It does not
-// change once made.
+// change after it was created.
 //
 // Points, boxes and polygons in a geographic space are as in the plane of
-// longitude and latitude. What lies exactly on 180 degrees has two names; that
-// is honoured for points and boxes on one side, not for lines and polygons
+// longitude and latitude. A point exactly on 180 degrees has two longitudes.
+// Both are tried for points and boxes on one side, not for lines and polygons
 // that only touch 180 from different sides.
 type Query struct {
 	space    Space
 	relation Relation
 	kind     queryKind
-	boxes    []Box  // what to search for in a tree
-	own      [2]Box // where these are, of a query by box
+	boxes    []Box  // boxes to search for in a tree
+	own      [2]Box // memory of boxes, of a query by box
 	area     View   // points and polygons; boxes if relation is Contains
 	origin   Origin
 	antipode Origin
@@ -51,15 +51,15 @@ const (
 	queryCircle
 )
 
-// Boxes are what to search for in a tree: a feature can only match if one of
-// its boxes intersects one of these. The caller must not change them.
+// Boxes returns the boxes to search for in a tree: a feature can only match if
+// one of its boxes intersects one of these. The caller must not change them.
 func (q *Query) Boxes() []Box { return q.boxes }
 
-// Relation of the query.
+// Relation returns the relation of the query.
 func (q *Query) Relation() Relation { return q.relation }
 
-// NewPoint asks for the features that contain a point or have it on their
-// edge: which country is this point in. Its relation is Intersects.
+// NewPoint asks for the features that contain a point or have it on their edge:
+// which country is this point in. Its relation is Intersects.
 func NewPoint(s Space, p orb.Point) (*Query, error) {
 	g, err := Normalise(p, Options{Space: s})
 	if err != nil {
@@ -77,9 +77,9 @@ func NewPoint(s Space, p orb.Point) (*Query, error) {
 	return q, q.setArea(all)
 }
 
-// NewBox asks for a box. In a geographic space one with west > east crosses
-// 180 degrees, and longitudes may be from -360 to 360. A box without area is a
-// line or a point; all that lies in it is within it.
+// NewBox asks for a box. In a geographic space one with west > east crosses 180
+// degrees, and longitudes may be from -360 to 360. A box without area is a line
+// or a point; a feature that lies in it is within it.
 func NewBox(s Space, west, south, east, north float64, r Relation) (*Query, error) {
 	q := new(Query)
 	if err := q.SetBox(s, west, south, east, north, r); err != nil {
@@ -88,9 +88,9 @@ func NewBox(s Space, west, south, east, north float64, r Relation) (*Query, erro
 	return q, nil
 }
 
-// SetBox makes q what NewBox returns, whatever it was, in its own memory: only
-// Contains allocates. Nobody may use q or its Boxes meanwhile, and q must not be
-// copied. After an error q is of no use until the next SetBox.
+// SetBox makes q, which may be any query, what NewBox returns, in q's own memory:
+// only Contains allocates. No goroutine may use q or its Boxes meanwhile, and q
+// must not be copied. After an error q is invalid until the next SetBox.
 func (q *Query) SetBox(s Space, west, south, east, north float64, r Relation) error {
 	q.space, q.relation, q.kind, q.boxes = s, r, queryBox, nil
 	for _, p := range [...]orb.Point{{west, south}, {east, north}} {
@@ -125,9 +125,9 @@ func (q *Query) SetBox(s Space, west, south, east, north float64, r Relation) er
 	return q.setArea(area)
 }
 
-// longitudes appends the boxes of -180..180 from west to east to an empty dst, at
-// most two. What ends at 180 degrees also has the other name of that meridian, as a
-// box of no width.
+// longitudes appends the boxes of -180..180 from west to east to an empty dst,
+// at most two. A box that ends at 180 degrees also gets one of no width at the
+// other longitude of that meridian.
 func longitudes(dst []Box, west, south, east, north float64) []Box {
 	if east-west >= 360 {
 		return append(dst, Box{-180, south, 180, north})
@@ -145,7 +145,7 @@ func longitudes(dst []Box, west, south, east, north float64) []Box {
 	return withMeridian(append(dst, Box{w, south, e, north}))
 }
 
-// withMeridian adds the other name of the meridian of 180 degrees.
+// withMeridian adds the other longitude of the meridian of 180 degrees.
 func withMeridian(boxes []Box) []Box {
 	east, west := emptyBox(), emptyBox()
 	for _, b := range boxes {
@@ -199,7 +199,7 @@ func (q *Query) setArea(g orb.Geometry) error {
 	return err
 }
 
-// NewCircle asks for what is at most radius away from the centre, by
+// NewCircle asks for features at most radius away from the centre, by
 // Origin.Distance: metres in a geographic space.
 func NewCircle(s Space, centre orb.Point, radius float64, r Relation) (*Query, error) {
 	if !(radius >= 0) || math.IsInf(radius, 1) {

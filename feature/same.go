@@ -8,6 +8,7 @@ func (v *View) SameGeometry(w *View) bool {
 	if v.typ != w.typ || v.typ == None {
 		return v.typ == w.typ
 	}
-	// Between the head, which has the length of the properties, and those.
+	// The bytes between the head, which has the length of the properties, and the
+	// properties.
 	return bytes.Equal(v.b[headBytes:v.properties], w.b[headBytes:w.properties])
 }

@@ -7,8 +7,7 @@ import (
 
 // scanner reads JSON (RFC 8259) from a text in memory, strictly, without
 // building anything. encoding/json would need two passes and several
-// allocations for a feature; and it stops at the first error without a name
-// for the place.
+// allocations for a feature, and its errors do not name the place.
 type scanner struct {
 	b      []byte
 	i      int
@@ -67,7 +66,7 @@ func (s *scanner) open(c byte, what string) error {
 	return nil
 }
 
-// more reports whether there is a next element, the n-th from 0, or else
+// more reports whether there is a next element, the n-th from 0. Otherwise it
 // takes the closing bracket.
 func (s *scanner) more(n int, end byte) (bool, error) {
 	switch c := s.peek(); {

@@ -7,8 +7,8 @@ func segmentsMeet(ax, ay, bx, by, cx, cy, dx, dy float64) bool {
 		max(ay, by) < min(cy, dy) || max(cy, dy) < min(ay, by) {
 		return false
 	}
-	// Their boxes meet. If neither lies wholly on one side of the other's
-	// line, they do, too; on one common line meeting boxes are enough.
+	// Their boxes meet. The segments meet if neither lies wholly on one side of
+	// the other's line; on one common line meeting boxes are enough.
 	return orient(ax, ay, bx, by, cx, cy)*orient(ax, ay, bx, by, dx, dy) <= 0 &&
 		orient(cx, cy, dx, dy, ax, ay)*orient(cx, cy, dx, dy, bx, by) <= 0
 }
@@ -22,14 +22,14 @@ func segmentMeetsBox(ax, ay, bx, by float64, b Box) bool {
 	if b.hasPoint(ax, ay) || b.hasPoint(bx, by) {
 		return true
 	}
-	// They do unless all corners lie on one side.
+	// They meet unless all corners lie on one side.
 	low := orient(ax, ay, bx, by, b.MinX, b.MinY)
 	return low == 0 || low != orient(ax, ay, bx, by, b.MaxX, b.MinY) ||
 		low != orient(ax, ay, bx, by, b.MinX, b.MaxY) ||
 		low != orient(ax, ay, bx, by, b.MaxX, b.MaxY)
 }
 
-// edge i of a path; of points, point i twice.
+// edge returns edge i of a path; of points, point i twice.
 func (v *View) edge(p *path, i int) (ax, ay, bx, by float64) {
 	ax, ay = v.vertex(i)
 	if p.kind == points {
@@ -39,7 +39,7 @@ func (v *View) edge(p *path, i int) (ax, ay, bx, by float64) {
 	return ax, ay, bx, by
 }
 
-// edges of a piece are those from first to end-1.
+// edges returns the edges of a piece, from first to end-1.
 func (v *View) edges(p *path, i int) (first, end int, box Box) {
 	first, last, box := v.piece(p, i)
 	if p.kind == points {

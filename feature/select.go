@@ -2,20 +2,20 @@ package feature
 
 import "encoding/binary"
 
-// Selection says which parts of features are wanted. The zero value is all.
+// Selection says which parts of features to return. The zero value selects all.
 type Selection struct {
-	// Fields are names of properties; none: all. One that a feature does not have
-	// is left out.
+	// Fields are names of properties; none: all. Those that a feature does not
+	// have are left out.
 	Fields []string
-	// NoProperties, NoGeometry: these are left out altogether.
+	// NoProperties and NoGeometry leave these out altogether.
 	NoProperties, NoGeometry bool
 }
 
-// All reports whether everything is wanted.
+// All reports whether all parts are selected.
 func (s *Selection) All() bool { return len(s.Fields) == 0 && !s.NoProperties && !s.NoGeometry }
 
-// AppendSelected appends the bytes of the feature with those parts alone. They are
-// those of a feature, too. It does not allocate but for dst.
+// AppendSelected appends the bytes of the feature with those parts alone, which
+// are a feature's bytes, too. It allocates nothing but dst.
 func (v *View) AppendSelected(dst []byte, s *Selection) []byte {
 	p := v.Properties()
 	if s.NoProperties {
@@ -54,7 +54,7 @@ const (
 	JSONArray
 	JSONObject
 
-	// JSONTypes is how many there are.
+	// JSONTypes is the number of types.
 	JSONTypes = 6
 )
 
@@ -69,14 +69,14 @@ func (t JSONType) String() string {
 	return "invalid"
 }
 
-// Members calls f with each member of the properties: its name, and the type of its
-// value. A name is good until f returns. It does not allocate, unless a name is
-// written with escapes.
+// Members calls f with each member of the properties: its name, and the type of
+// its value. A name is valid until f returns. Members does not allocate, unless
+// a name is written with escapes.
 func (v *View) Members(f func(name []byte, t JSONType)) {
 	v.Values(func(name, _ []byte, t JSONType) { f(name, t) })
 }
 
-// Values is Members with the text of each value, which is good as long as v is.
+// Values is Members with the text of each value, which is valid as long as v is.
 func (v *View) Values(f func(name, value []byte, t JSONType)) {
 	if v.Properties() == nil {
 		return
@@ -86,7 +86,7 @@ func (v *View) Values(f func(name, value []byte, t JSONType)) {
 		return
 	}
 	for n := 0; ; n++ {
-		// Errors end it: Append was not given properties of Decode.
+		// Errors end the loop: the properties given to Append were not from Decode.
 		if more, err := s.more(n, '}'); err != nil || !more {
 			return
 		}
@@ -103,11 +103,11 @@ func (v *View) Values(f func(name, value []byte, t JSONType)) {
 	}
 }
 
-// Unquote is what the text of a JSON string says, which is a part of it unless it has
-// escapes. The text must be valid, as that of Values is.
+// Unquote returns the value of a JSON string, which is a part of text unless it
+// has escapes. The text must be valid, as that of Values is.
 func Unquote(text []byte) []byte { return unquoted(text) }
 
-// typeOf is the type of a value that begins so.
+// typeOf returns the type of a value that begins with c.
 func typeOf(c byte) JSONType {
 	switch c {
 	case 'n':

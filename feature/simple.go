@@ -9,9 +9,9 @@ import (
 )
 
 // maxCrossingTests bounds the time of checkSimple to about a second. A
-// coastline of 100,000 positions takes a hundredth of that; rings that are
-// made to be slow take more, since the sweep compares all edges whose
-// extents along one axis overlap.
+// coastline of 100,000 positions takes a hundredth of that. Rings constructed
+// to be slow take more, since the sweep compares all edges whose extents along
+// one axis overlap.
 const maxCrossingTests = 1 << 27
 
 // checkSimple returns an error if two edges of rings cross: they share one

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Errors of this package, for errors.Is. What is returned wraps one of them
-// and names the place and the value.
+// Errors of this package, for errors.Is. A returned error wraps one of them and
+// names the place and the value.
 var (
 	// ErrSyntax: the text is not JSON, or not GeoJSON.
 	ErrSyntax = errors.New("invalid GeoJSON")
@@ -17,7 +17,7 @@ var (
 	ErrInvalidGeometry = errors.New("invalid geometry")
 	// ErrTooLarge: a limit of Options, or of the layout, is exceeded.
 	ErrTooLarge = errors.New("too large")
-	// ErrCorrupt: bytes that Append has not written.
+	// ErrCorrupt: the bytes were not written by Append.
 	ErrCorrupt = errors.New("corrupt feature")
 )
 

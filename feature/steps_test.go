@@ -29,8 +29,8 @@ func strip(n int, offset float64) orb.Polygon {
 	return orb.Polygon{append(ring, ring[0])}
 }
 
-// A test of two geometries that are wound into each other compares nearly each part with
-// each. It is divided, and ends when Pause says so.
+// A test of two geometries that are wound into each other compares nearly each
+// part with each. It is divided, and ends at an error of Pause.
 func TestMatchInSteps(t *testing.T) {
 	const n = 4000
 	line, area := stored(t, spiral(n-100, 0.6), nil), stored(t, strip(n, 0), nil)
@@ -70,8 +70,8 @@ func TestMatchInSteps(t *testing.T) {
 	}
 }
 
-// Steps change no answer, and small geometries have none.
-func TestMatchInAsMatch(t *testing.T) {
+// Steps change no answer, and small geometries are not divided.
+func TestMatchInEqualsMatch(t *testing.T) {
 	rng := newRand(5)
 	var queries []*Query
 	for _, r := range []Relation{Intersects, Within, Contains} {
@@ -124,8 +124,8 @@ func TestMatchInAsMatch(t *testing.T) {
 	}
 }
 
-// What only the library can decide, and would take long for, is an error: polygons that
-// are wound along each other, or very many positions.
+// A test that only the library can decide, and would take long, is an error: of
+// polygons that are wound along each other, or of very many positions.
 func TestTouchingTooLarge(t *testing.T) {
 	g := orb.Polygon{circle(maxTouchPositions/2 + 1)}
 	q, err := NewPolygon(Geographic, g, Within)

@@ -12,13 +12,13 @@ import (
 // -170 becomes 170, 190. Then the path can be cut at 180, 540 and so on as in
 // the plane, and each part is moved back by whole turns.
 
-// unwrapped is a position of such a path. lon is the longitude as it was
-// given, NaN for positions that were added. What is neither moved nor cut
-// keeps it, bit by bit: 360 more and 360 less need not be the same number. z is the
+// unwrapped is a position of such a path. lon is its original longitude, NaN
+// for positions that were added. A position that is neither moved nor cut keeps
+// it, bit by bit: 360 more and 360 less need not be the same number. z is the
 // altitude, NaN if there is none.
 type unwrapped struct{ x, y, lon, z float64 }
 
-// same position. One that was added is the same as none.
+// same reports whether v and w are equal. An added position equals none.
 func (v unwrapped) same(w unwrapped) bool { return v.x == w.x && v.y == w.y && v.lon == w.lon }
 
 type unwrappedRing []unwrapped
@@ -47,8 +47,8 @@ func wraps(v []orb.Point) bool {
 	return false
 }
 
-// unwrap also returns by how much the end lies east of the beginning, in
-// degrees. literal leaves steps as they are. z are altitudes, or nil.
+// unwrap also returns by how many degrees the end lies east of the beginning.
+// literal leaves steps unchanged. z are altitudes, or nil.
 func unwrap(v []orb.Point, z []float64, literal bool) (unwrappedRing, float64) {
 	out := make(unwrappedRing, len(v))
 	turns := 0.0 // degrees to add
@@ -67,10 +67,10 @@ func unwrap(v []orb.Point, z []float64, literal bool) (unwrappedRing, float64) {
 	return out, out[len(out)-1].x - out[0].x
 }
 
-// maxTurns: no sensible ring is longer; more would only cost time.
+// maxTurns: no sensible ring is longer; more turns would only cost time.
 const maxTurns = 4
 
-// unwrapPolygon unwraps all rings and puts holes where their shell is.
+// unwrapPolygon unwraps all rings and moves holes to their shell.
 func unwrapPolygon(rings orb.Polygon, zs [][]float64, literal bool) ([]unwrappedRing, error) {
 	out := make([]unwrappedRing, len(rings))
 	for i, r := range rings {

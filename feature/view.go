@@ -21,7 +21,7 @@ type View struct {
 	members    int
 	chunks     int
 	vertices   int
-	altitudes  int // 0: there are none
+	altitudes  int // 0: none
 	properties int
 	steps      *Steps // of a test that walks over it; nil: it is not divided
 }
@@ -77,12 +77,12 @@ func (v *View) open(b []byte) error {
 	return nil
 }
 
-// Type of the geometry.
+// Type returns the type of the geometry.
 func (v *View) Type() Type { return v.typ }
 
-// Bound is the box around the geometry. What crosses 180 degrees has a bound
-// as wide as the world; its Boxes are narrow. Without a geometry it covers
-// nothing: its minima are +Inf.
+// Bound returns the box around the geometry. A geometry that crosses 180
+// degrees has a bound as wide as the world; its Boxes are narrow. Without a
+// geometry the bound is empty: its minima are +Inf.
 func (v *View) Bound() Box {
 	switch v.typ {
 	case None:
@@ -111,7 +111,7 @@ func (v *View) Boxes(dst []Box) []Box {
 	return dst
 }
 
-// Properties is the text of a JSON object, nil for null.
+// Properties returns the text of a JSON object, nil for null.
 func (v *View) Properties() []byte {
 	if len(v.b) == 0 || v.b[3]&flagProperties == 0 {
 		return nil
@@ -154,11 +154,11 @@ func (v *View) next(p *path) bool {
 	return true
 }
 
-// pieces is into how many runs of edges p is divided: its chunks, or 1.
+// pieces returns into how many runs of edges p is divided: its chunks, or 1.
 func (p *path) pieces() int { return max(1, p.chunks) }
 
-// piece is the i-th run of edges of p: those from vertex first to end-1 and
-// its box. For points they are points first to end, including the last.
+// piece returns the i-th run of edges of p: those from vertex first to end-1
+// and its box. For points it is the points first to end, including the last.
 func (v *View) piece(p *path, i int) (first, last int, box Box) {
 	if !v.steps.count(1) {
 		return p.first, p.first, emptyBox()
@@ -177,7 +177,7 @@ func (v *View) piece(p *path, i int) (first, last int, box Box) {
 	return first, last, v.Bound()
 }
 
-// NumBoxes is how many Boxes there are.
+// NumBoxes returns the number of Boxes.
 func (v *View) NumBoxes() int {
 	if v.typ == None {
 		return 0

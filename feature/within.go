@@ -4,18 +4,18 @@ import "fmt"
 
 // Within, between a geometry and an area
 //
-// Most pairs are decided exactly by what the rest of this package has:
+// The rest of this package decides most pairs exactly:
 //
 //   - if a part of the geometry lies outside of the area's bound, it is not
 //     within;
-//   - if no edges meet, each path lies wholly inside or outside, which one
-//     vertex tells, and the area's paths (holes) wholly inside or outside of
+//   - if no edges meet, each path lies wholly inside or outside, which one of its
+//     vertices decides, and the area's paths (holes) wholly inside or outside of
 //     the geometry's polygons;
 //   - if an edge crosses the boundary of an area that is one polygon, it is
 //     not within.
 //
-// What is left are boundaries that touch or run along each other: neighbours,
-// a country in a hole of another, a geometry within itself. Those go to
+// The remaining cases are boundaries that touch or run along each other: neighbours, a
+// country in a hole of another, a geometry within itself. Those are passed to
 // simplefeatures, whose Relate (RelateNG of JTS) computes the DE-9IM matrix.
 
 // liesWithin reports whether a lies within the polygons of b (DE-9IM within).
@@ -55,15 +55,15 @@ func liesWithin(a, b *View) (bool, error) {
 }
 
 const (
-	// maxTouchTests and maxTouchPositions bound the time of the library, which cannot
-	// be divided, to some seconds: it takes 6 s for two polygons of 20,000 positions that
-	// are wound along each other, which are 8 million tests, and 3 s for two coastlines of
-	// 100,000.
+	// maxTouchTests and maxTouchPositions bound the time of the library, which
+	// cannot be divided, to some seconds. It takes 6 s for two polygons of
+	// 20,000 positions that are wound along each other, which are 8 million
+	// tests, and 3 s for two coastlines of 100,000.
 	maxTouchTests     = maxCrossingTests / chunkEdges
 	maxTouchPositions = 1 << 18
 )
 
-// libraryTakes is an error if the library may take too long.
+// libraryTakes returns an error if the library may take too long.
 func libraryTakes(positions, tests int) error {
 	switch {
 	case positions > maxTouchPositions:
@@ -84,7 +84,7 @@ const (
 	crossed
 )
 
-// contact finds out how the edges of a meet the rings of b, and how many of them it
+// contact finds how the edges of a meet the rings of b, and how many of them it
 // has compared with those of a piece.
 func contact(a, b *View) (found touch, tests int) {
 	for p := (path{}); a.next(&p); {

@@ -33,10 +33,10 @@
 //
 // # What is random
 //
-// Everything is determined by the configuration, its seed among it, and the
-// client's number, on every machine to the last bit: tests pin it by hashes.
-// A client's operations depend on no other client's. What clients insert does
-// not collide, since a key's number has its client in it.
+// The configuration, which includes the seed, and the client's number determine
+// everything, on every machine to the last bit: tests pin it by hashes. A
+// client's operations depend on no other client's. Insertions of clients do not
+// collide, since a key's number has its client in it.
 //
 // Drawing an operation takes about 90 ns with Zipfian and 40 ns with Uniform
 // (BenchmarkOps, 2.5 GHz Zen 4) and some hundred bytes a client, for 60 million
@@ -53,6 +53,6 @@
 //     with 10 million keys the most popular one has 5.5 %.
 //   - Uniform and Zipfian draw from the loaded keys only. YCSB's Zipfian also
 //     meets inserted ones, with the popularity of their place in the hash.
-//   - Latest is over the loaded keys and the client's own insertions. In YCSB
+//   - Latest draws from the loaded keys and the client's own insertions. In YCSB
 //     one process knows what all of its threads have inserted.
 package ycsb

@@ -15,8 +15,8 @@ func (k Key) String() string { return string(k[:]) }
 //	63        40 39               0
 //	| owner     | number          |
 //
-// Owner 0 has the keys that are loaded, owner c+1 what client c inserts: so
-// clients that know nothing of each other insert different keys.
+// Owner 0 has the loaded keys, owner c+1 the insertions of client c: so clients
+// insert different keys without knowing of each other.
 const (
 	ownerShift = 40
 	// MaxKeys is the largest number of loaded keys.
@@ -25,10 +25,10 @@ const (
 	MaxClients = 1<<(64-ownerShift) - 1
 )
 
-// hashed keys have no neighbours: mix is a bijection, so none collide.
+// hashedKey scatters keys: mix is a bijection, so none collide.
 func hashedKey(number uint64) Key { return digits(mix(number)) }
 
-// digits are big-endian, so that keys are ordered as their numbers are.
+// digits returns big-endian digits, so that keys are ordered as their numbers are.
 func digits(x uint64) (k Key) {
 	const hex = "0123456789abcdef"
 	for i := range k {

@@ -16,8 +16,8 @@ import "math"
 //	log x   x = m 2^e, m in [1/sqrt 2, sqrt 2): e ln 2 + log m
 //	exp x   x = k ln 2 + r, |r| <= ln 2 / 2: 2^k exp r
 //
-// Near 1 and 0 a Zipf law wants log(1+t)/t and (exp(t)-1)/t without
-// cancellation; these are what the series give in the first place.
+// Near 1 and 0 a Zipf law needs log(1+t)/t and (exp(t)-1)/t without
+// cancellation, which the series compute directly.
 
 // ln 2 in two parts: the first has 20 trailing zero bits, so its product with
 // an exponent, of 11 bits, is exact.
@@ -39,7 +39,7 @@ var expSeries = [...]float64{
 	1. / 5040, 1. / 720, 1. / 120, 1. / 24, 1. / 6, 1. / 2, 1,
 }
 
-// log1pOver is log(1+t)/t, and 1 at 0. t > -1.
+// log1pOver returns log(1+t)/t, and 1 at 0. t > -1.
 func log1pOver(t float64) float64 {
 	if t < 1/math.Sqrt2-1 || t > math.Sqrt2-1 {
 		return log(1+t) / t
@@ -53,7 +53,7 @@ func log1pOver(t float64) float64 {
 	return float64(2 / (2 + t) * sum)
 }
 
-// log is the natural logarithm of a finite x > 0.
+// log returns the natural logarithm of a finite x > 0.
 func log(x float64) float64 {
 	m, e := math.Frexp(x) // m in [1/2, 1)
 	if m < 1/math.Sqrt2 {
@@ -63,7 +63,7 @@ func log(x float64) float64 {
 	return float64(k*ln2Hi) + (float64(t*log1pOver(t)) + float64(k*ln2Lo))
 }
 
-// expm1Over is (exp(t)-1)/t, and 1 at 0.
+// expm1Over returns (exp(t)-1)/t, and 1 at 0.
 func expm1Over(t float64) float64 {
 	if t < -math.Ln2/2 || t > math.Ln2/2 {
 		return (exp(t) - 1) / t
@@ -75,7 +75,7 @@ func expm1Over(t float64) float64 {
 	return sum
 }
 
-// exp is e^x, for |x| <= 700.
+// exp returns e^x, for |x| <= 700.
 func exp(x float64) float64 {
 	k := math.Floor(float64(x/math.Ln2) + 0.5)
 	r := (x - float64(k*ln2Hi)) - float64(k*ln2Lo)

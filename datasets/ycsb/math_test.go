@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// near compares with package math, which is right to about one unit in the
+// near compares with package math, which is accurate to about one unit in the
 // last place.
 func near(t *testing.T, what string, x, got, want, scale float64) {
 	t.Helper()
@@ -36,8 +36,8 @@ func TestExpLog(t *testing.T) {
 	}
 }
 
-// The coefficients are what their comments say, and the terms left out are
-// below 2^-54.
+// The coefficients equal the formulas in their comments, and the terms left out
+// are below 2^-54.
 func TestSeries(t *testing.T) {
 	factorial := big.NewInt(1)
 	n := len(expSeries)
@@ -66,7 +66,7 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// Draws are rounded to ranks, which hides a last bit that differs. So the bits
+// Draws are rounded to ranks, which hides a different last bit. So the bits
 // themselves are pinned; they are the same on machines that fuse products and
 // sums (arm64) and on others.
 func TestGoldenMath(t *testing.T) {

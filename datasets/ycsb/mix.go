@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Kind is what an operation does.
+// Kind is the kind of an operation.
 type Kind uint8
 
 // The kinds. Scan reads Op.Scan keys in their order, from Op.Key on.
@@ -108,8 +108,8 @@ func (m Mix) String() string {
 // Dist says how popular keys are.
 type Dist uint8
 
-// The distributions. Uniform and Zipf are over the keys that were loaded;
-// Latest is Zipf over the age: the newest key is the most popular one.
+// The distributions. Uniform and Zipf draw from the loaded keys; Latest is Zipf
+// by age: the newest key is the most popular one.
 const (
 	Uniform Dist = iota
 	Zipfian

@@ -14,12 +14,12 @@ const Theta = 0.99
 const (
 	// MaxScan is YCSB's longest scan; lengths are uniform from 1.
 	MaxScan = 100
-	// MaxValueBytes bounds what a wrong number can ask for.
+	// MaxValueBytes bounds the effect of a wrong number.
 	MaxValueBytes = 1 << 30
 )
 
-// Config says what a workload is. Configurations that are equal give equal
-// operations on every machine.
+// Config describes a workload. Equal configurations give equal operations on
+// every machine.
 type Config struct {
 	Mix   Mix
 	Dist  Dist
@@ -37,9 +37,9 @@ type Config struct {
 	// over the possible keys.
 	Ordered bool
 
-	// Lag is how many of a client's newest insertions Latest does not draw
-	// yet: those that may be under way. A client with n operations in flight
-	// needs n-1 if it reads nothing before it is there.
+	// Lag is how many of a client's newest insertions Latest does not draw yet,
+	// because they may be in flight. A client with n operations in flight needs
+	// n-1 if it reads nothing before its insertion has completed.
 	Lag int
 
 	Seed uint64
@@ -83,7 +83,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Key is the key of a number. Keys of different numbers differ.
+// Key returns the key of a number. Keys of different numbers differ.
 func (c *Config) Key(number uint64) Key {
 	if c.Ordered {
 		return digits(number)
@@ -91,7 +91,7 @@ func (c *Config) Key(number uint64) Key {
 	return hashedKey(number)
 }
 
-// size of the value that is written with a sequence number.
+// size returns the size of the value that is written with a sequence number.
 func (c *Config) size(number, seq uint64) int {
 	if c.LargestValueBytes == 0 {
 		return c.ValueBytes
@@ -105,21 +105,21 @@ type Op struct {
 	Key    Key
 	Number uint64 // of the key, as in Config.Key
 	Scan   int    // keys to read, of a Scan
-	// Of what writes: Value(Key, Seq, Size) is to be written. Seq is
+	// Of kinds that write: the operation writes Value(Key, Seq, Size). Seq is
 	// different for each operation of all clients, and 0 for loaded values.
 	Seq  uint64
 	Size int
 }
 
-// Writer says which client's operation has a sequence number, counting from 1;
-// 0: the value was loaded. Those of one client ascend.
+// Writer returns which client's operation has a sequence number, counting from
+// 1; 0: the value was loaded. Those of one client ascend.
 func Writer(seq uint64) uint64 { return seq >> ownerShift }
 
 // AppendValue appends the value that the operation writes.
 func (o *Op) AppendValue(dst []byte) []byte { return AppendValue(dst, o.Key, o.Seq, o.Size) }
 
-// Load is the insertion of a key that is there before the operations begin,
-// of a number below c.Keys. c is valid.
+// Load returns the insertion of a key, with a number below c.Keys, that is
+// loaded before the operations begin. c is valid.
 func (c *Config) Load(number uint64) Op {
 	return Op{Kind: Insert, Key: c.Key(number), Number: number, Size: c.size(number, 0)}
 }
@@ -131,14 +131,14 @@ type Ops struct {
 	random   *Random
 	zipf     *Zipf
 	scatter  permutation
-	owner    uint64 // of what this client inserts
+	owner    uint64 // of this client's insertions
 	issued   uint64
 	inserted uint64
 }
 
-// Ops returns the operations of a client, 0 to MaxClients-1. They depend on
-// the configuration and the client's number only: each client draws from what
-// was loaded and from what it inserted itself. Errors wrap ErrConfig.
+// Ops returns the operations of a client, 0 to MaxClients-1. They depend on the
+// configuration and the client's number only: each client draws from the loaded
+// keys and from its own insertions. Errors wrap ErrConfig.
 func (c Config) Ops(client int) (*Ops, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (o *Ops) kind() Kind {
 	panic("ycsb: the shares were checked to add up to 100")
 }
 
-// draw returns the number of a key that is there.
+// draw returns the number of an existing key.
 func (o *Ops) draw() uint64 {
 	switch o.Dist {
 	case Uniform:

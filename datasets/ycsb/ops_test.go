@@ -23,7 +23,7 @@ func start(t testing.TB, c Config, client int) *Ops {
 }
 
 // The hashes pin the first thousand operations of each stream on every
-// platform: a change here changes what every recorded measurement asked.
+// platform: a change here changes the operations of every recorded measurement.
 func TestGolden(t *testing.T) {
 	for _, g := range []struct {
 		name          string
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Every distribution draws the numbers of keys as its law says.
+// Every distribution draws the numbers of keys according to its law.
 func TestPopularity(t *testing.T) {
 	const n, draws = 1000, 300_000
 	for _, c := range []struct {
@@ -110,8 +110,8 @@ func TestPopularity(t *testing.T) {
 	}
 }
 
-// Latest has the law of Zipf over the ages, with the client's own insertions
-// in it as soon as they are there, and never one of the last Lag.
+// Latest has the law of Zipf over the ages, which includes the client's own
+// insertions at once, and never one of the last Lag.
 func TestLatestFollowsInsertions(t *testing.T) {
 	ten := 0.0
 	for k := 1.; k <= 10; k++ {
@@ -123,8 +123,8 @@ func TestLatestFollowsInsertions(t *testing.T) {
 		ops := start(t, cfg, 3)
 		owner, inserted := uint64(4)<<ownerShift, uint64(0)
 		ages := make([]int, 10)
-		// How often one of the newest ten is to be read, at each number of
-		// keys, and was.
+		// The expected and the counted reads of one of the newest ten keys, at
+		// each number of keys.
 		harmonic, n, expected, variance := 0.0, uint64(0), 0.0, 0.0
 		for range 200_000 {
 			op := ops.Next()
@@ -152,7 +152,7 @@ func TestLatestFollowsInsertions(t *testing.T) {
 			p := ten / harmonic
 			expected, variance = expected+p, variance+p*(1-p)
 		}
-		// Shares among the newest ten do not depend on how many there are.
+		// Shares among the newest ten do not depend on the number of keys.
 		fits(t, "ages", ages, law(len(ages), Theta))
 		read := 0
 		for _, n := range ages {
@@ -199,7 +199,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// Clients are independent: neither their reads nor what they insert meet.
+// Clients are independent: neither their reads nor their insertions meet.
 func TestClients(t *testing.T) {
 	cfg := config(Uniform, MaxKeys)
 	cfg.Mix = Mix{Read: 50, Insert: 50}

@@ -9,7 +9,7 @@ import (
 // datasets/random.go, which it follows. Not safe for concurrent use.
 type Random struct{ pcg rand.PCG }
 
-// NewRandom is stream number of a seed.
+// NewRandom returns the stream of a seed with this number.
 func NewRandom(seed, number uint64) *Random {
 	r := new(Random)
 	r.pcg.Seed(mix(seed), mix(mix(number)+ycsbStreams))
@@ -34,20 +34,20 @@ func (r *Random) positive() float64 {
 	return 1 - float64(r.pcg.Uint64()>>11)*0x1p-53 // exact: a power of two
 }
 
-// below returns a number in [0, n), n > 0. Probabilities are off by less
-// than n/2^64 of themselves.
+// below returns a number in [0, n), n > 0. The relative error of probabilities
+// is less than n/2^64.
 func (r *Random) below(n uint64) uint64 {
 	hi, _ := bits.Mul64(r.pcg.Uint64(), n)
 	return hi
 }
 
-// permutation is a bijection of [0, n) that leaves no neighbours together.
+// permutation is a bijection of [0, n) that separates neighbours.
 //
-// On the next power of two, each step is a bijection: a sum, a product with
-// an odd number, and an exclusive or with one's own upper bits. Where the
+// On the next power of two, each step is a bijection: a sum, a product with an
+// odd number, and an exclusive or with the number's own upper bits. Where the
 // result is not below n it is permuted again (cycle walking): the walk ends,
-// since a permutation's cycle comes back to where it began, and on average
-// after fewer than two turns, since more than half of the power is below n.
+// since a permutation's cycle returns to its start, and on average after fewer
+// than two steps, since more than half of the power is below n.
 type permutation struct {
 	n, mask, offset uint64
 	shift           uint

@@ -9,8 +9,8 @@ import (
 
 // Values that can be checked
 //
-// A reader that gets somebody else's value, half of one and half of another,
-// or one that was never written, has to notice. So a value is
+// A reader must notice if it gets another key's value, half of one and half of
+// another, or one that was never written. So a value is
 //
 //	 0    4        12              28            size
 //	+----+--------+---------------+----------------+
@@ -20,20 +20,20 @@ import (
 // sum is the CRC-32C of what follows. The filler depends on key and seq, and
 // each of its words on its place.
 //
-// A value shorter than HeaderBytes has no room for this: it is the first
-// bytes of a sequence that the key determines. It says nothing of its seq, and
-// of size bytes one value in 256^size fits another key by chance.
+// A value shorter than HeaderBytes has no room for this: it is the first bytes
+// of a sequence that the key determines. It does not contain its seq, and of
+// size bytes one value in 256^size fits another key by chance.
 
-// HeaderBytes is the size from which on values hold a key, a sequence number
-// and a check sum.
+// HeaderBytes is the least size of values with a key, a sequence number and a
+// check sum.
 const HeaderBytes = 28
 
-// ErrValue: a value is not one that was made for the key.
+// ErrValue: a value was not made for the key.
 var ErrValue = errors.New("ycsb: wrong value")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// golden is 2^64 divided by the golden ratio: multiples of it are spread out.
+// golden is 2^64 divided by the golden ratio: its multiples are spread out.
 const golden = 0x9e3779b97f4a7c15
 
 // Value returns a value of size bytes, 1 or more.
@@ -57,9 +57,9 @@ func AppendValue(dst []byte, key Key, seq uint64, size int) []byte {
 	return dst
 }
 
-// CheckValue says which sequence number a value of the key was made with, 0
-// for values shorter than HeaderBytes. Errors wrap ErrValue. The value may
-// be anything.
+// CheckValue returns the sequence number with which a value of the key was
+// made, 0 for values shorter than HeaderBytes. Errors wrap ErrValue. The value
+// may be any bytes.
 func CheckValue(key Key, value []byte) (seq uint64, err error) {
 	if len(value) == 0 {
 		return 0, fmt.Errorf("%w: it is empty, of key %s", ErrValue, key)

@@ -54,7 +54,7 @@ func TestValues(t *testing.T) {
 			}
 		}
 	}
-	// Right in itself, of another key: only the key tells.
+	// Consistent, but of another key: only the key differs.
 	if _, err := CheckValue(b, Value(a, 1, 64)); !errors.Is(err, ErrValue) {
 		t.Error(err)
 	}
@@ -72,7 +72,7 @@ func TestValueLayout(t *testing.T) {
 		binary.LittleEndian.Uint64(v[4:]) != 0x1122334455667788 || string(v[12:28]) != "0123456789abcdef" {
 		t.Errorf("%x", v)
 	}
-	// The filler, and what is too short for more, must not change either.
+	// The filler, and values too short for it, must not change either.
 	for got, want := range map[string]string{
 		hex.EncodeToString(v[28:]):               "b3b4ba4cb9a2e223c83005cc",
 		hex.EncodeToString(Value(k, 1, 27)[:12]): "652ac15ce0f7ab4b7aa60bdc",

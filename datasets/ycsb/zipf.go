@@ -20,15 +20,15 @@ import (
 //
 //	       |*
 //	       | *            rank k has the curve's last k^-theta before k+1/2;
-//	       |  **          what begins before that belongs to nobody
+//	       |  **          what begins before that belongs to no rank
 //	       |    ****
 //	       +--|--|--|--
 //	          k-1/2 k+1/2
 //
-// It needs a few words, whatever n is: there is nothing to prepare for 60
-// million keys, no cache line is taken from what is measured, and n may grow
-// at each draw for the price of one H. A table of cumulative probabilities
-// would be 480 MB, and would have to grow.
+// It needs a few words, for any n: 60 million keys need no preparation, it
+// takes no cache line from what is measured, and n may grow at each draw for
+// the price of one H. A table of cumulative probabilities would be 480 MB, and
+// would have to grow.
 //
 // Not safe for concurrent use.
 type Zipf struct {
@@ -36,14 +36,14 @@ type Zipf struct {
 	theta    float64
 	first    float64 // H(3/2) - 1: where the share of rank 1 begins
 	last     float64 // H(n + 1/2)
-	accepted float64 // points at most so far below their rank need no test
+	accepted float64 // points at most this far below their rank need no test
 }
 
-// MaxTheta is the largest skew: beyond it all but the first ranks are rarer
-// than what 53 random bits can tell apart.
+// MaxTheta is the largest skew: beyond it all but the first ranks are too rare
+// for 53 random bits to distinguish.
 const MaxTheta = 10
 
-// NewZipf is over n ranks, 1 to MaxKeys. Theta is 0 (uniform) to MaxTheta.
+// NewZipf draws from n ranks, 1 to MaxKeys. Theta is 0 (uniform) to MaxTheta.
 // Errors wrap ErrConfig.
 func NewZipf(n uint64, theta float64) (*Zipf, error) {
 	if n < 1 || n > MaxKeys {
@@ -78,16 +78,16 @@ func (z *Zipf) Next(r *Random) uint64 {
 	}
 }
 
-// weight is k^-theta.
+// weight returns k^-theta.
 func (z *Zipf) weight(k float64) float64 { return exp(float64(-z.theta * log(k))) }
 
-// integral is H.
+// integral returns H(x).
 func (z *Zipf) integral(x float64) float64 {
 	l := log(x)
 	return float64(l * expm1Over(float64((1-z.theta)*l)))
 }
 
-// inverse is the x with H(x) = u.
+// inverse returns the x with H(x) = u.
 func (z *Zipf) inverse(u float64) float64 {
 	// For theta > 1, H has a limit, which rounding must not exceed.
 	t := max(float64((1-z.theta)*u), -1+0x1p-53)

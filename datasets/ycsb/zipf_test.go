@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// law is the probability of each rank, summed from the small ones.
+// law returns the probability of each rank, summed from the small ones.
 func law(n int, theta float64) []float64 {
 	p, sum := make([]float64, n), 0.0
 	for i := n - 1; i >= 0; i-- {
@@ -20,10 +20,10 @@ func law(n int, theta float64) []float64 {
 	return p
 }
 
-// fits compares counts with probabilities by chi-square. Neighbours are put
-// together until 20 are expected of them. Of a sum of squares with d degrees
-// of freedom, (x/d)^(1/3) is nearly normal (Wilson and Hilferty 1931): 4
-// sigma. Seeds are fixed, so this fails always or never.
+// fits compares counts with probabilities by chi-square. Neighbours are
+// combined until 20 are expected of them. Of a sum of squares with d degrees of
+// freedom, (x/d)^(1/3) is nearly normal (Wilson and Hilferty 1931): 4 sigma.
+// Seeds are fixed, so this fails always or never.
 func fits(t *testing.T, name string, counts []int, p []float64) {
 	t.Helper()
 	draws := 0
@@ -135,7 +135,7 @@ func TestZipfBounds(t *testing.T) {
 	}
 }
 
-// What has grown draws as what was large from the start.
+// A Zipf that has grown draws like one that was large from the start.
 func TestZipfGrow(t *testing.T) {
 	a, b := zipf(t, 10, 0.99), zipf(t, 1000, 0.99)
 	r, s := NewRandom(1, 1), NewRandom(1, 1)
@@ -159,7 +159,7 @@ func TestPermutation(t *testing.T) {
 		}
 	}
 	// Popular keys have no popular neighbours: of the first 1000 ranks of a
-	// million, 1000*1000/10^6 are expected behind another one.
+	// million, 1000*1000/10^6 are expected next to another one.
 	const n = 1_000_000
 	p, popular, together := newPermutation(n, 1), map[uint64]bool{}, 0
 	for i := range uint64(1000) {

@@ -10,20 +10,20 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// For CEL an object or list is a reader and a piece of JSON text: looking up
-// a name or an index steps over the text. What CEL does seldom (converting,
-// joining lists) is done on CEL's own map or list of the members, whose
-// objects and lists are again pieces of text.
+// For CEL an object or list is a reader and a piece of JSON text: looking up a
+// name or an index steps over the text. Operations that CEL seldom uses
+// (converting, joining lists) work on CEL's own map or list of the members,
+// whose objects and lists are again pieces of text.
 //
-// Both types are used by pointer: CEL uses values as keys of Go maps, which
-// a struct with a slice cannot be.
+// Both types are used by pointer: CEL uses values as keys of Go maps, and a
+// struct with a slice cannot be one.
 
-// errRead ends a CEL operation whose reader has failed. Nobody sees it, the
-// reader's own fault is told instead.
+// errRead ends a CEL operation whose reader has failed. Match returns the
+// reader's own error instead.
 var errRead = errors.New("properties cannot be read")
 
-// memberBytes are as what a member counts that CEL's own map or list takes: it is kept,
-// and compared later, 0.1 us or more.
+// memberBytes is the count of a member that CEL's own map or list takes: it is
+// stored, and compared later, 0.1 us or more.
 const memberBytes = 16
 
 // val returns v for CEL.
@@ -62,7 +62,7 @@ var (
 
 func (o *jsonObject) Type() ref.Type { return types.MapType }
 
-// Find returns the member of that name. It is what `.` and `[]` call.
+// Find returns the member of that name. `.` and `[]` call it.
 func (o *jsonObject) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
@@ -99,12 +99,12 @@ func (o *jsonObject) Size() ref.Val { return size(o.r, o.raw, '{') }
 // Iterator steps over the names.
 func (o *jsonObject) Iterator() traits.Iterator { return newIterator(o.r, o.raw, '{') }
 
-// Fold is what CEL's macros call.
+// Fold is called by CEL's macros.
 func (o *jsonObject) Fold(f traits.Folder) { fold(o.r, o.raw, '{', f) }
 
 func (o *jsonObject) Equal(other ref.Val) ref.Val {
 	if b, ok := other.(*jsonObject); ok {
-		other = b.all() // It is asked for each name, and would look for it in the text.
+		other = b.all() // Equal looks up each name, and would search the text for it.
 	}
 	return o.all().Equal(other)
 }
@@ -172,8 +172,8 @@ func (l *jsonList) Size() ref.Val { return size(l.r, l.raw, '[') }
 
 func (l *jsonList) Iterator() traits.Iterator { return newIterator(l.r, l.raw, '[') }
 
-// Fold is what CEL's macros call. Without it they would call Get for each
-// index, which steps over all before it.
+// Fold is called by CEL's macros. Without it they would call Get for each
+// index, which steps over all elements before it.
 func (l *jsonList) Fold(f traits.Folder) { fold(l.r, l.raw, '[', f) }
 
 func (l *jsonList) Add(other ref.Val) ref.Val {
@@ -186,7 +186,7 @@ func (l *jsonList) Add(other ref.Val) ref.Val {
 
 func (l *jsonList) Equal(other ref.Val) ref.Val {
 	if b, ok := other.(*jsonList); ok {
-		other = b.all() // It is asked for each index, and would look for it in the text.
+		other = b.all() // Equal looks up each index, and would search the text for it.
 	}
 	return l.all().Equal(other)
 }
@@ -219,7 +219,7 @@ func size(r *reader, raw []byte, bracket byte) ref.Val {
 	return n
 }
 
-// fold hands f the members one by one, until f has enough.
+// fold passes the members to f one by one, until f has enough.
 func fold(r *reader, raw []byte, bracket byte, f traits.Folder) {
 	i := types.Int(0)
 	for it := newIterator(r, raw, bracket); it.more; it.step() {
@@ -235,14 +235,14 @@ func fold(r *reader, raw []byte, bracket byte, f traits.Folder) {
 }
 
 // iterator steps over the names of an object or the elements of a list. It
-// counts what it passes step by step, so that no loop goes on when the budget
-// is spent.
+// counts the bytes of each step, so that no loop continues when the budget is
+// spent.
 type iterator struct {
-	ref.Val // for methods that no iterator of CEL implements, either
+	ref.Val // for methods that CEL's own iterators do not implement, either
 	r       *reader
 	c       cursor
 	object  bool
-	counted int // how far c was counted
+	counted int // the position up to which c was counted
 	more    bool
 }
 
@@ -265,7 +265,7 @@ func (it *iterator) step() {
 	}
 }
 
-// done counts what was passed.
+// done counts the bytes stepped over.
 func (it *iterator) done() {
 	it.r.failed(&it.c)
 	it.r.spend(it.c.i - it.counted)
@@ -284,7 +284,7 @@ func (it *iterator) name() ref.Val {
 	return types.String(s)
 }
 
-// HasNext tells whether Next has something to return.
+// HasNext reports whether Next has something to return.
 func (it *iterator) HasNext() ref.Val { return types.Bool(it.more) }
 
 // Next returns the current name or element and moves on.

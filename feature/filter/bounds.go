@@ -15,28 +15,28 @@ import (
 	"cel.dev/cel-go/common/types/traits"
 )
 
-// What an expression may take is bounded by CEL's cost, which is charged
-// after each operation. So no single operation may be large. With all of CEL
-// it can be: some forty times .map(x, x + x) doubles a string to a terabyte
-// at a cost of 1 for each step, because x has no type, and .map(x, [x, x])
-// makes a small value that takes for ever to compare. Here:
+// CEL's cost bounds an expression, but is charged after each operation. So no
+// single operation may be large. With all of CEL it can be: some forty times
+// .map(x, x + x) doubles a string to a terabyte at a cost of 1 for each step,
+// because x has no type, and .map(x, [x, x]) makes a small value that takes
+// forever to compare. Here:
 //
-//   - There is no macro map, nor what else gives a name to a computed value;
-//     all, exists, exists_one and filter name elements that were there.
+//   - There is no macro map, nor another one that names a computed value; all,
+//     exists, exists_one and filter name elements that existed before.
 //   - A list or map that is written in an expression holds literals and
 //     fields, not the variables of macros. So no value is nested deeper than
 //     the properties are, or than it is written.
-//   - Operations that CEL prices at 1 whatever they pass are charged by
-//     length (prices, below), properties by the bytes that are read (reader).
+//   - Operations that CEL prices at 1 for any length are charged by length
+//     (prices, below), properties by the bytes that are read (reader).
 //   - Patterns are literals (checkPattern), and charged while they are matched
 //     (steps.go).
 
-// macros that filters have.
+// macros are the macros of filters.
 var macros = []cel.Macro{
 	cel.HasMacro, cel.AllMacro, cel.ExistsMacro, cel.ExistsOneMacro, cel.FilterMacro,
 }
 
-// bounds checks what an expression is made of.
+// bounds checks the parts of an expression.
 type bounds struct{}
 
 func (bounds) Name() string { return "catfish.bounds" }
@@ -97,8 +97,8 @@ func filterList(c ast.ComprehensionExpr) ast.Expr {
 	return args[1]
 }
 
-// checkElement wants e to be a literal, a list or map, which is checked
-// itself, or a field.
+// checkElement requires a literal, a list or map, which is checked separately,
+// or a field.
 func checkElement(e ast.Expr) error {
 	switch e.Kind() {
 	case ast.LiteralKind, ast.ListKind, ast.MapKind:
@@ -110,7 +110,7 @@ func checkElement(e ast.Expr) error {
 	return nil
 }
 
-// isField tells whether e is a variable of filters or a field below one.
+// isField reports whether e is a variable of filters or a field below one.
 func isField(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -130,13 +130,13 @@ func isField(e ast.Expr) bool {
 }
 
 // maxRegex bounds the programs of a filter's regular expressions, in instructions,
-// which counted repetitions multiply: 250 are enough for some hundred characters. A
-// string is charged by the byte for each of them, while it is matched (steps.go).
+// which counted repetitions multiply: 250 are enough for some hundred characters.
+// While a string is matched, each of them costs as much as its bytes (steps.go).
 const maxRegex = 250
 
 var errPattern = errors.New("the pattern of matches must be a literal string")
 
-// checkPattern wants a literal: it is compiled once, within maxRegex, and
+// checkPattern requires a literal: it is compiled once, within maxRegex, and
 // not once for each feature. It adds its instructions to all.
 func checkPattern(e ast.Expr, all *int) error {
 	if e.Kind() != ast.LiteralKind {
@@ -157,7 +157,7 @@ func checkPattern(e ast.Expr, all *int) error {
 	return nil
 }
 
-// programSize is how many instructions a pattern has.
+// programSize returns the number of instructions of a pattern.
 func programSize(pattern string) (int, error) {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -170,11 +170,11 @@ func programSize(pattern string) (int, error) {
 	return len(prog.Inst), nil
 }
 
-// prices charges what CEL prices at 1, see the top of the file.
+// prices charges the operations that CEL prices at 1: see the top of the file.
 type prices struct{}
 
-// zonePrice is for reading the file of a time zone: 20 us or so, when a unit
-// takes 0.2 us.
+// zonePrice is the price of reading the file of a time zone: about 20 us, when
+// a unit takes 0.2 us.
 const zonePrice = 100
 
 func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
@@ -184,8 +184,8 @@ func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val
 			return nil // the macro filter adds an element to its result
 		}
 		if l, ok := result.(traits.Lister); ok {
-			// CEL keeps a tree of the joined lists, and passes all of it for
-			// each element that is asked for later.
+			// CEL stores a tree of the joined lists, and walks all of it for
+			// each element that is read later.
 			n, _ := l.Size().(types.Int)
 			return price(uint64(n) * uint64(n))
 		}
@@ -193,8 +193,8 @@ func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val
 		units := uint64(zonePrice)
 		return &units
 	case overload == "" || function == overloads.TypeConvertString || function == overloads.TypeConvertBytes:
-		// Which of several functions is meant was not known before, as with
-		// "<" on properties.
+		// The type checker did not know which of several functions is meant, as
+		// with "<" on properties.
 	default:
 		return nil // CEL's own price
 	}
@@ -205,7 +205,7 @@ func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val
 	return price(bytes)
 }
 
-// price is that of an operation that passes n bytes.
+// price returns the price of an operation on n bytes.
 func price(n uint64) *uint64 {
 	n = 1 + n/bytesPerUnit
 	return &n

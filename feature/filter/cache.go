@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Cache compiles expressions and keeps the programs that were asked for
-// last, because clients send the same few texts again and again. It is safe
-// for concurrent use.
+// Cache compiles expressions and keeps the most recently used programs, because
+// clients send the same few texts again and again. It is safe for concurrent
+// use.
 type Cache struct {
 	opts Options
 	size int
 
 	mu     sync.Mutex
 	byText map[string]*list.Element
-	recent *list.List // of *Program, the last one asked for first
+	recent *list.List // of *Program, the most recently used first
 }
 
 // NewCache returns a cache of at most size programs, at least one. The
@@ -29,8 +29,8 @@ func NewCache(size int, opts Options) *Cache {
 	}
 }
 
-// Compile returns the program of expr, as Compile does. While several ask
-// for a new text at once, each compiles it, and one program is kept.
+// Compile returns the program of expr, as Compile does. While several callers ask
+// for a new text at the same time, each compiles it, and one program is kept.
 func (c *Cache) Compile(expr string) (*Program, error) {
 	if p := c.get(expr); p != nil {
 		return p, nil
@@ -42,14 +42,14 @@ func (c *Cache) Compile(expr string) (*Program, error) {
 	return c.put(p), nil
 }
 
-// Has tells whether the program of expr is kept, so that Compile returns it at once.
+// Has reports whether the program of expr is kept, so that Compile need not compile it.
 func (c *Cache) Has(expr string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byText[expr] != nil
 }
 
-// Len returns how many programs are kept.
+// Len returns the number of kept programs.
 func (c *Cache) Len() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Cache) get(expr string) *Program {
 	return e.Value.(*Program)
 }
 
-// put keeps p, or returns the program of the same text that another kept.
+// put keeps p, or returns the program of the same text that another caller kept.
 func (c *Cache) put(p *Program) *Program {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -3,9 +3,9 @@
 //	properties.kind == "cafe" && properties.seats > 20
 //
 // Conditions are written in CEL (cel.dev). Compile checks one once; Match and
-// MatchContext apply it to the JSON text of a feature's properties, of which
-// only what the condition names is parsed. The same program runs on a server
-// and on a client that reads features by itself: what is sent is the text.
+// MatchContext apply it to the JSON text of a feature's properties, of which they parse
+// only the members that the condition names. The same program runs on a server and on a
+// client that reads features by offloading: the client sends the text.
 //
 // The variables:
 //
@@ -16,18 +16,18 @@
 //	expires     timestamp, or null if the feature does not expire
 //	now         timestamp
 //
-// The language is that of CEL with optional syntax (properties.?name), with
-// a function foldCase of strings (Unicode's full case folding), with the macros
-// has, all, exists, exists_one and filter, but without map, and without variables
-// of macros in list and map literals (bounds.go tells why).
-// Numbers of properties are int if they are written without point and
-// exponent and fit one (or uint), otherwise double. All kinds of numbers
-// compare with each other; arithmetic does not mix them.
+// The language is CEL with optional syntax (properties.?name), with a function
+// foldCase of strings (Unicode's full case folding), with the macros has, all,
+// exists, exists_one and filter, but without map, and without variables of
+// macros in list and map literals (bounds.go says why). Numbers of properties
+// are int if they are written without point and exponent and fit one (or uint),
+// otherwise double. All kinds of numbers compare with each other; arithmetic
+// does not mix them.
 //
 // # Missing and null
 //
-// What a feature does not have is unknown, as NULL is to SQL, and a feature
-// passes only if the condition is true:
+// A member that a feature does not have is unknown, as NULL is to SQL, and a
+// feature passes only if the condition is true:
 //
 //	condition                      x missing   x null   x is 5   x is "five"
 //	properties.x == 3              unknown     false    false    false
@@ -44,18 +44,18 @@
 //	false && unknown is false, true || unknown is true, on either side;
 //	anything else with unknown is unknown, negation included
 //
-// The same holds for what does not fit: an order between a number and a
-// string, a method of strings on a number, an index past a list, a division
-// by 0. This is CEL's handling of errors; only the last step, that an error
-// is no match, is this package's.
+// Operations that do not fit are unknown, too: an order between a number and a
+// string, a method of strings on a number, an index past a list, a division by
+// 0. This is CEL's handling of errors; only the last step, that an error is no
+// match, is this package's.
 //
 // # Errors and limits
 //
-// Compile returns an *Error with line, column and message. An evaluation
-// fails with ErrCost when it takes more than Options.CostLimit, and with
-// ErrProperties when it reads properties that are not JSON, whatever else
-// the condition says. What is not read is not checked. Of several members of
-// one name the first counts.
+// Compile returns an *Error with line, column and message. An evaluation fails
+// with ErrCost when it takes more than Options.CostLimit, and with
+// ErrProperties when it reads properties that are not JSON, whatever else the
+// condition says. It does not check what it does not read. Of several members
+// of one name the first counts.
 //
 // MatchIn is divided into steps of less than a millisecond (steps.go).
 package filter

@@ -20,12 +20,12 @@ const (
 	varNow        = "now"
 )
 
-// maxDepth of nested parentheses, calls and operators: far more than
-// people write, and little for the stack of the recursive parser.
+// maxDepth bounds nested parentheses, calls and operators: far more than people
+// write, and little for the stack of the recursive parser.
 const maxDepth = 64
 
-// environment declares the language. It never changes, so that programs
-// share it.
+// environment declares the language. It never changes, so that programs share
+// it.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.Variable(varProperties, cel.MapType(cel.StringType, cel.DynType)),
@@ -70,18 +70,19 @@ func check(env *cel.Env, expr string) (*cel.Ast, error) {
 	return checked, nil
 }
 
-// source is a text of which the library shows no lines in its list of errors, which is
-// made in any case: a line with a caret under each of a hundred errors takes 200 ms.
+// source is a text that gives the library no lines for its list of errors. The library
+// always formats the list: a line with a caret under each of a hundred errors takes 200
+// ms.
 type source struct{ common.Source }
 
 func (source) Snippet(int) (string, bool) { return "", false }
 
-// explain shortens what the parser says, and tells how properties are named.
+// explain shortens the parser's message, and says how properties are named.
 func (e *Error) explain() {
-	// What could stand in its place is most of the grammar.
+	// The list of what the parser expected is most of the grammar.
 	e.Message, _, _ = strings.Cut(e.Message, " expecting {")
 	e.Message = strings.Replace(e.Message, "mismatched input '<EOF>'", "the expression ends too early", 1)
-	// A lexer that wants a second = names what stands there instead, too.
+	// A lexer that expects a second = also names the character after the first.
 	if strings.Contains(e.Message, "token recognition error at: '=") {
 		e.Message = "equality is =="
 		return
@@ -99,7 +100,7 @@ func (e *Error) explain() {
 		"properties, id, type, revision, expires and now; a property is properties.%s", name, name)
 }
 
-// comparisons are the operators that simple filters know.
+// comparisons are the operators of simple filters.
 var comparisons = map[string]op{
 	operators.Equals:        opEqual,
 	operators.NotEquals:     opNotEqual,

@@ -7,21 +7,19 @@ import (
 )
 
 var (
-	// ErrFilter tells that an expression does not compile. What is told
-	// further is an *Error.
+	// ErrFilter: an expression does not compile. An *Error has the details.
 	ErrFilter = errors.New("filter: invalid expression")
-	// ErrCost tells that an evaluation took more than Options.CostLimit.
+	// ErrCost: an evaluation took more than Options.CostLimit.
 	ErrCost = errors.New("filter: cost limit exceeded")
-	// ErrProperties tells that a feature's properties are not JSON.
+	// ErrProperties: a feature's properties are not JSON.
 	ErrProperties = errors.New("filter: malformed properties")
 )
 
-// Error is why an expression does not compile, and where. It is an
-// ErrFilter.
+// Error says why an expression does not compile, and where. It is an ErrFilter.
 type Error struct {
 	Expr    string // the whole expression
 	Line    int    // from 1
-	Column  int    // in that line, in characters, from 1; 0 if there is no place
+	Column  int    // in that line, in characters, from 1; 0 if unknown
 	Message string
 }
 
@@ -39,15 +37,15 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%v: %s: %s\n  %s\n  %s^", ErrFilter, at, e.Message, line, indent)
 }
 
-// Is tells that e is an ErrFilter.
+// Is reports that e is an ErrFilter.
 func (e *Error) Is(target error) bool { return target == ErrFilter }
 
 // snippetWidth is how much of a long line is shown, in characters: it fits a
 // terminal of 80 columns.
 const snippetWidth = 72
 
-// snippet returns the part of the line around the column, and what stands
-// before the caret: tabs where the line has tabs, so that both move alike.
+// snippet returns the part of the line around the column, and the indent of the
+// caret: tabs where the line has tabs, so that both align.
 func (e *Error) snippet() (line, indent string) {
 	lines := strings.Split(e.Expr, "\n")
 	if e.Line < 1 || e.Line > len(lines) {

@@ -16,14 +16,13 @@ import (
 	"cel.dev/cel-go/interpreter"
 )
 
-// Options limit what one expression may take. The zero value means the
-// defaults.
+// Options limit one expression. The zero value means the defaults.
 type Options struct {
-	// CostLimit is what one evaluation may take, in units of CEL's cost: 1
-	// for looking up a name, comparing or calling, and 1 for each ten bytes
-	// of strings or properties that are passed. Default 100000, a thousand
-	// times what most filters take: the worst evaluations that we found end
-	// there after 20 ms. Others go first in between (Stepper).
+	// CostLimit bounds one evaluation, in units of CEL's cost: 1 for looking up
+	// a name, comparing or calling, and 1 for each ten bytes of strings or
+	// properties that are read. Default 100000, a thousand times what most
+	// filters take: the worst evaluations that we found end there after 20 ms.
+	// A Stepper lets other work run in between.
 	CostLimit uint64
 	// MaxLength of an expression, in bytes. Default 4096.
 	MaxLength int
@@ -38,7 +37,7 @@ func (o Options) withDefaults() Options {
 	if o.CostLimit == 0 {
 		o.CostLimit = defaultCost
 	}
-	// So that it can be told in bytes, too.
+	// The limit in bytes must not overflow either.
 	o.CostLimit = min(o.CostLimit, math.MaxInt/bytesPerUnit)
 	if o.MaxLength <= 0 {
 		o.MaxLength = defaultLength
@@ -46,8 +45,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Input is what a filter knows of a feature. Nothing of it is kept after an
-// evaluation, and nothing is changed.
+// Input is what a filter reads of a feature. An evaluation changes nothing of
+// it, and keeps nothing afterwards.
 type Input struct {
 	ID         []byte    // `id`, a string
 	Type       string    // `type`, the geometry's: "Point"; "" if there is none
@@ -109,7 +108,7 @@ func Compile(expr string, opts Options) (*Program, error) {
 	return p, nil
 }
 
-// anySize lets CEL estimate the cost without knowing any feature.
+// anySize lets CEL estimate the cost without a feature.
 type anySize struct{}
 
 func (anySize) EstimateSize(cost.AstNode) *cost.SizeEstimate { return nil }
@@ -119,13 +118,12 @@ func (anySize) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *
 }
 
 // String returns the expression as it was given. It compiles to an equal
-// program wherever it is sent.
+// program on any machine.
 func (p *Program) String() string { return p.text }
 
-// Match tells whether the filter is true for a feature. What the filter asks
-// for and the feature does not have makes it unknown, which is no match, as
-// the package's documentation tells. An error is an ErrCost or an
-// ErrProperties.
+// Match reports whether the filter is true for a feature. A member that the
+// feature does not have makes the filter unknown, which is no match (see the
+// package comment). An error is an ErrCost or an ErrProperties.
 func (p *Program) Match(f Input) (bool, error) {
 	return p.MatchIn(f, nil)
 }
@@ -173,8 +171,8 @@ func (p *Program) matchCEL(f *Input, steps Stepper) (bool, error) {
 		return false, p.costError()
 	}
 	if types.IsError(out) {
-		// Data that the expression did not expect: a missing name, a string
-		// where it wants a number, a division by 0.
+		// A feature that the expression did not expect: a missing name, a
+		// string where it wants a number, a division by 0.
 		return false, nil
 	}
 	return false, fmt.Errorf("filter: evaluate: %w", err)
@@ -184,7 +182,7 @@ func (p *Program) costError() error {
 	return fmt.Errorf("%w: %.100q takes more than %d units with one feature", ErrCost, p.text, p.limit)
 }
 
-// variables resolves the variables of one evaluation when they are asked for.
+// variables resolves the variables of one evaluation on demand.
 type variables struct {
 	in Input
 	r  reader

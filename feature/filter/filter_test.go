@@ -26,7 +26,7 @@ var cafe = Input{
 	Now:      noon,
 }
 
-// match evaluates both ways, where there are two, and wants one answer.
+// match evaluates by the tree, if there is one, and by CEL, and requires equal answers.
 func match(t *testing.T, p *Program, in Input) (bool, error) {
 	t.Helper()
 	got, err := p.matchCEL(&in, nil)
@@ -50,7 +50,7 @@ func mustCompile(t testing.TB, expr string) *Program {
 	return p
 }
 
-// Most expressions are simple; cel marks those that are left to CEL.
+// Most expressions are simple; cel marks those that only CEL evaluates.
 func TestMatch(t *testing.T) {
 	const simple, cel = true, false
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestMatch(t *testing.T) {
 		{`properties.seats == 24`, true, simple},
 		{`properties.twice == {"n": 1}`, true, cel},
 
-		// Numbers compare, however they are written.
+		// Numbers compare, in any notation.
 		{`properties.seats == 24.0`, true, simple},
 		{`properties.seats == 24u`, true, simple},
 		{`properties.seats < 24.5`, true, simple},
@@ -152,14 +152,14 @@ func TestMatch(t *testing.T) {
 		{`properties.?stars == optional.none()`, true, cel},
 		{`properties.?tags.?wifi.orValue("no") == "yes"`, true, cel},
 
-		// Null is a value, there and equal to null alone.
+		// Null is a value, present and equal to null alone.
 		{`properties.owner == null`, true, simple},
 		{`properties.kind != null`, true, simple},
 		{`has(properties.owner)`, true, simple},
 		{`properties.owner == 0`, false, simple},
 		{`properties.owner in [null, "x"]`, true, simple},
 
-		// Below.
+		// Members of members.
 		{`properties.tags.wifi == "yes"`, true, simple},
 		{`properties.tags["addr:city"].startsWith("An")`, true, simple},
 		{`properties.tags.deep.er.n == -7`, true, simple},
@@ -259,8 +259,8 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// The table of the package's documentation, line by line: whether the
-// condition passes and whether its negation does, which tells unknown.
+// The table of the package's documentation, line by line: whether the condition
+// passes and whether its negation does, which shows unknown.
 func TestMissingAndNull(t *testing.T) {
 	const (
 		f = "false"
@@ -330,7 +330,7 @@ func TestSimpleNames(t *testing.T) {
 	}
 }
 
-// A feature may have next to nothing.
+// A feature may be almost empty.
 func TestMatchBareFeature(t *testing.T) {
 	for _, props := range []string{"", " ", "{}", " { } ", "null", " null"} {
 		in := Input{Properties: []byte(props), Now: noon}
@@ -354,7 +354,7 @@ func TestMatchBareFeature(t *testing.T) {
 	}
 }
 
-// What is not JSON is told where it is read, whatever else the expression
+// Malformed JSON is an error where it is read, whatever else the expression
 // says of it.
 func TestMatchMalformed(t *testing.T) {
 	for _, props := range []string{
@@ -374,7 +374,7 @@ func TestMatchMalformed(t *testing.T) {
 			}
 		}
 	}
-	// The same inside of what is read.
+	// The same within a value that is read.
 	for _, props := range []string{`{"a":[1,]}`, `{"a":[,1]}`, `{"a":[1 2]}`, `{"a":[x]}`} {
 		in := Input{Properties: []byte(props)}
 		for _, expr := range []string{
@@ -456,7 +456,7 @@ func TestErrorShowsCaret(t *testing.T) {
 			t.Errorf("%q: tabs move the caret:\n%v", expr, err)
 		}
 	}
-	// A single = is shown, with what it should be.
+	// The caret is under a single =, and the message says what it should be.
 	for expr, column := range map[string]int{`properties.kind = "cafe"`: 17, `id == "=" && properties.kind="x"`: 29, "1=": 2} {
 		_, err := Compile(expr, Options{})
 		lines := strings.Split(err.Error(), "\n")

@@ -8,15 +8,15 @@ import (
 	"strconv"
 )
 
-// Properties are read where they lie: a cursor steps over the members of one
-// object, or the elements of one list, and parses only what is asked for.
+// Properties are read in place: a cursor steps over the members of one object,
+// or the elements of one list, and parses only the values that are needed.
 //
 //	{ "kind" : "cafe" , "seats" : 24 }
 //	   ^^^^    ^^^^^^                     name and value of the first step
 //
-// What is stepped over is not checked: strings are passed to their closing
-// quote, objects and lists to their closing bracket, everything else to the
-// next delimiter. So malformed JSON is found where it is read, or where a
+// The cursor does not check what it steps over: it skips strings to their
+// closing quote, objects and lists to their closing bracket, everything else to
+// the next delimiter. So malformed JSON is found where it is read, or where a
 // value does not end. No function here recurses or reads outside its slice.
 
 // cursor steps over the members of an object or the elements of a list.
@@ -24,8 +24,8 @@ type cursor struct {
 	b     []byte
 	i     int
 	begun bool
-	bad   bool // what followed is not JSON; final
-	cut   bool // b is not all of it
+	bad   bool // the next bytes were not JSON; final
+	cut   bool // b is truncated
 
 	// The current member. Both slices are parts of b.
 	name    []byte // without quotes; nil in lists
@@ -53,7 +53,7 @@ func (c *cursor) next(object bool) bool {
 	}
 	i := skipSpace(b, c.i)
 	if i < len(b) && b[i] == end {
-		c.i = i // stays on the bracket: asked again, it ends again
+		c.i = i // stays on the bracket, so that the next call ends, too
 		return false
 	}
 	if c.begun {
@@ -90,7 +90,7 @@ func (c *cursor) fail() bool {
 	return false
 }
 
-// is tells whether the current member has this name.
+// is reports whether the current member has this name.
 func (c *cursor) is(name string) bool {
 	if !c.escaped {
 		return string(c.name) == name
@@ -109,10 +109,10 @@ func skipSpace(b []byte, i int) int {
 // skipString returns the index after the closing quote of the string whose
 // content begins at i, or -1, and whether the content holds escapes.
 //
-// It looks at eight bytes at a time: half of what a filter takes is spent
-// here. x below has a zero byte where w has the byte that is sought, and
-// (x - ones) &^ x & tops has the top bit of each zero byte, besides false
-// ones above the lowest, which alone is used.
+// It looks at eight bytes at a time: a filter spends half of its time here. x
+// below has a zero byte where w has the byte that is sought, and (x - ones) &^
+// x & tops has the top bit of each zero byte. Above the lowest one, which alone
+// is used, it may have false ones.
 func skipString(b []byte, i int) (end int, escaped bool) {
 	const (
 		ones = 0x0101010101010101
@@ -201,11 +201,11 @@ func unquote(raw []byte) (string, bool) {
 	return s, true
 }
 
-// kind is what a value is. The numbers are neighbours.
+// kind is the kind of a value. The numbers are neighbours.
 type kind uint8
 
 const (
-	missing kind = iota // not there, or not JSON: unknown to every test
+	missing kind = iota // absent, or not JSON: unknown to every test
 	null
 	boolean
 	integer  // num is an int64
@@ -223,8 +223,8 @@ type value struct {
 	s    []byte // text: the string; object and array: the JSON text
 }
 
-// parse reads one value that a cursor stepped over. A kind of missing tells
-// that it is not JSON. Only a string with escapes allocates.
+// parse reads one value that a cursor stepped over. The kind missing means that
+// it is not JSON. Only a string with escapes allocates.
 func parse(raw []byte) value {
 	if len(raw) == 0 {
 		return value{}
@@ -266,8 +266,8 @@ func parse(raw []byte) value {
 	return value{}
 }
 
-// parseNumber reads a number by JSON's grammar. Without point and exponent it
-// is an integer if it fits one. What is beyond a double becomes infinite.
+// parseNumber reads a number by JSON's grammar. Without point and exponent it is an
+// integer if it fits one. A number too large for a double becomes infinite.
 func parseNumber(raw []byte) value {
 	digits, neg := raw, false
 	if digits[0] == '-' {
@@ -303,8 +303,8 @@ func parseNumber(raw []byte) value {
 	return value{kind: double, num: math.Float64bits(f)}
 }
 
-// isFraction tells whether b is what may follow the digits of a number:
-// a point with digits, an exponent, or both.
+// isFraction reports whether b may follow the digits of a number: a point with
+// digits, an exponent, or both.
 func isFraction(b []byte) bool {
 	digits := func() bool {
 		n := 0

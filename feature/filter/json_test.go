@@ -59,7 +59,7 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// Whatever encoding/json reads, the cursor finds, and with the same values.
+// The cursor finds everything that encoding/json reads, with the same values.
 func TestFindIsJSON(t *testing.T) {
 	texts := rapid.OneOf(rapid.String(), rapid.StringOfN(rapid.RuneFrom([]rune(`ab"\/é😀`+"\n\x01")), 0, 40, -1))
 	var values *rapid.Generator[any]
@@ -86,7 +86,7 @@ func TestFindIsJSON(t *testing.T) {
 			}
 			data = b.Bytes()
 		}
-		// What Marshal changes (invalid UTF-8, lists of bytes) is not of interest.
+		// Values that Marshal changes (invalid UTF-8, lists of bytes) are not under test.
 		d := json.NewDecoder(bytes.NewReader(data))
 		d.UseNumber()
 		var read map[string]any
@@ -116,7 +116,7 @@ func TestFindIsJSON(t *testing.T) {
 	})
 }
 
-// same compares a JSON text, read by r, with what encoding/json has read.
+// same compares a JSON text, read by r, with the value from encoding/json.
 func same(r *reader, raw []byte, want any) bool {
 	v := r.value(raw)
 	switch want := want.(type) {
@@ -159,7 +159,7 @@ func same(r *reader, raw []byte, want any) bool {
 	return false
 }
 
-// No text makes the steps leave their slice or go on for ever.
+// No text makes the steps leave their slice or run forever.
 func FuzzCursor(f *testing.F) {
 	for _, s := range []string{`{"a":1}`, `{"a\"":"b\\","c":[{},[1,2]]}`, `{"a":{`, `[1,"\`, `{"a"`} {
 		f.Add([]byte(s))

@@ -34,7 +34,7 @@ func TestCostLimit(t *testing.T) {
 		{"lists", `size(` + strings.Repeat(`properties.list+`, 50) + `[1]) > 0`, numbers(1000)},
 		// A joined list is slow to step over.
 		{"joined", `(properties.list + [1]).all(x, x == 1)`, numbers(1000)},
-		// Comparing strings, whose types are not known before.
+		// Comparing strings, whose types the checker does not know.
 		{"order", `properties.l.all(s, properties.list.all(x, s <= s))`, Input{Properties: []byte(
 			`{"l":["` + strings.Repeat("x", 50_000) + `"],` + string(numbers(100).Properties[1:]))}},
 		// A pattern of 20 characters that is slow.
@@ -62,8 +62,8 @@ func TestCostLimit(t *testing.T) {
 	}
 }
 
-// Loops read each element once: within the default limit there is room for
-// some 10000, of objects, too.
+// Loops read each element once: the default limit has room for some 10000, also
+// of objects.
 func TestCostOfLoops(t *testing.T) {
 	names := `{"n0":0`
 	for i := range 5000 {
@@ -104,7 +104,7 @@ func TestCostLimitSimple(t *testing.T) {
 	}
 }
 
-// What costs too much for any feature does not compile.
+// An expression that costs too much for any feature does not compile.
 func TestCostLimitCompile(t *testing.T) {
 	expr := `[` + strings.Repeat(`{},`, 100) + `{}] == properties.l`
 	_, err := Compile(expr, Options{CostLimit: 1000})
@@ -116,7 +116,7 @@ func TestCostLimitCompile(t *testing.T) {
 	}
 }
 
-// TestManyErrors: what is wrong in a hundred places is refused without much ado.
+// TestManyErrors: a hundred errors are refused without much memory.
 func TestManyErrors(t *testing.T) {
 	const one = `properties.name.matches("^.*1.*2.*3.*x$") || `
 	expr := strings.Repeat(one, defaultLength/len(one)-1) + "true"
@@ -132,7 +132,7 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
-// late is a context that has ended, but does not tell when first asked.
+// late is a context that has ended, but whose first Err does not say so.
 type late struct {
 	context.Context
 	asked int
@@ -160,7 +160,7 @@ func TestMatchContextInterrupts(t *testing.T) {
 	}
 }
 
-// Evaluations at the same time do not see each other's features.
+// Concurrent evaluations do not see each other's features.
 func TestMatchConcurrently(t *testing.T) {
 	for _, expr := range []string{
 		`properties.last == 1 && 1 in properties.list`,
@@ -186,8 +186,8 @@ func TestMatchConcurrently(t *testing.T) {
 	}
 }
 
-// Nothing of a feature stays behind, not even when an evaluation fails.
-func TestMatchForgets(t *testing.T) {
+// An evaluation keeps nothing of a feature, even when it fails.
+func TestMatchKeepsNoState(t *testing.T) {
 	p := mustCompile(t, `size(properties.a) == 1`)
 	for _, c := range []struct {
 		props string
@@ -237,7 +237,7 @@ func TestCache(t *testing.T) {
 		t.Error("compiled again what was kept")
 	}
 	get(`properties.a`)
-	get(`properties.c`) // instead of b, which was not asked for longest
+	get(`properties.c`) // instead of b, the least recently used
 	if !c.Has(`properties.a`) || c.Has(`properties.b`) || c.Has(`properties.x`) {
 		t.Error("has what it has not, or not what it has")
 	}

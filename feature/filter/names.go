@@ -7,11 +7,11 @@ import (
 	"cel.dev/cel-go/common/operators"
 )
 
-// Properties returns the names of the properties that an expression reads, sorted. It
-// leaves out those that it asks for first, by has(properties.x), "x" in properties or
-// properties.?x: features need not have them. Of properties.a.b it is a. It has none of
-// an expression with a variable that is called properties, too. The error is that of
-// Compile.
+// Properties returns the names of the properties that an expression reads,
+// sorted. It leaves out those whose presence the expression tests, by
+// has(properties.x), "x" in properties or properties.?x: features need not have
+// them. Of properties.a.b it returns a. An expression with a variable that is
+// also called properties has none. The error is that of Compile.
 func Properties(expr string) ([]string, error) {
 	if _, err := Compile(expr, Options{}); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestProperties: the names that an expression reads, but for those that it asks for.
+// TestProperties: the names that an expression reads, without those that it tests for.
 func TestProperties(t *testing.T) {
 	for expr, want := range map[string][]string{
 		`true`:                         nil,

@@ -90,14 +90,14 @@ func drawObject(t *rapid.T, depth int) string {
 	return b.String()
 }
 
-// The tree of a simple filter and CEL answer alike.
+// TestSimpleIsCEL: the tree of a simple filter and CEL give the same answers.
 func TestSimpleIsCEL(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := drawExpr(t, 3)
 		p, err := Compile(expr, Options{})
 		if err != nil {
 			if strings.Contains(err.Error(), "no matching overload") {
-				return // true < properties.a, "a" in "b": not for us
+				return // true < properties.a, "a" in "b": not simple
 			}
 			t.Fatal(err)
 		}
@@ -117,8 +117,8 @@ func TestSimpleIsCEL(t *testing.T) {
 	})
 }
 
-// Any text as expression and as properties: nothing panics or runs on, errors
-// are of the kinds that are told, and where neither way fails both agree.
+// Any text as expression and as properties: nothing panics or runs forever,
+// errors are of the documented kinds, and where neither way fails both agree.
 func FuzzMatch(f *testing.F) {
 	for _, expr := range []string{
 		`properties.a == 1`, `properties.a in [1, "x"] || !has(properties.o.b)`,

@@ -2,14 +2,14 @@ package filter
 
 import "fmt"
 
-// reader reads the properties of one feature for one evaluation. It counts
-// the bytes that it passes, because a test in a loop would otherwise read a
-// large object again and again at no cost, and it keeps the first failure:
-// CEL lets `true || error` pass, but malformed properties and a spent budget
-// end the evaluation whatever the rest of the expression says.
+// reader reads the properties of one feature for one evaluation. It counts the
+// bytes that it scans, because a test in a loop would otherwise read a large
+// object again and again at no cost. It keeps the first failure: CEL lets `true
+// || error` pass, but malformed properties and a spent budget end the
+// evaluation whatever the rest of the expression says.
 type reader struct {
 	props []byte
-	left  int // bytes that may still be passed
+	left  int // bytes that may still be scanned
 	fault fault
 
 	steps  Stepper // nil: none
@@ -26,12 +26,12 @@ const (
 	ended
 )
 
-// bytesPerUnit of cost: CEL charges a tenth for each byte of a string that a
-// function passes, so the same is charged for bytes of properties.
+// bytesPerUnit is in bytes per unit of cost: CEL charges a tenth for each byte
+// of a string that a function scans, so bytes of properties cost the same.
 const bytesPerUnit = 10
 
-// begin makes r ready to read p within limit units of cost. Like GeoJSON it
-// takes null, and an empty text, for an object without members.
+// begin prepares r to read p within limit units of cost. Like GeoJSON it takes
+// null, and an empty text, for an object without members.
 func (r *reader) begin(p []byte, limit uint64, steps Stepper) {
 	i := skipSpace(p, 0)
 	if i == len(p) || string(p[i:]) == "null" {
@@ -42,7 +42,7 @@ func (r *reader) begin(p []byte, limit uint64, steps Stepper) {
 
 var emptyObject = []byte("{}")
 
-// err is what went wrong, in p.
+// err returns the error of an evaluation of p.
 func (r *reader) err(p *Program) error {
 	switch r.fault {
 	case malformed:
@@ -56,7 +56,7 @@ func (r *reader) err(p *Program) error {
 	return nil
 }
 
-// spend counts n bytes and tells whether reading may go on.
+// spend counts n bytes and reports whether reading may continue.
 func (r *reader) spend(n int) bool {
 	r.left -= n
 	if r.left < 0 && r.fault == sound {
@@ -65,8 +65,8 @@ func (r *reader) spend(n int) bool {
 	return r.step(n)
 }
 
-// step counts n bytes towards the next step alone, and tells whether the evaluation
-// may go on.
+// step counts n bytes only towards the next step, and reports whether the
+// evaluation may continue.
 func (r *reader) step(n int) bool {
 	if r.steps == nil || r.fault != sound {
 		return r.fault == sound
@@ -80,8 +80,8 @@ func (r *reader) step(n int) bool {
 	return r.fault == sound
 }
 
-// open is a cursor over an object or list that passes no more than may be passed: of
-// the text it sees one byte more than that.
+// open returns a cursor over an object or list that scans no more than the
+// budget allows: it gets one byte of the text more than that.
 func (r *reader) open(raw []byte, bracket byte) (c cursor, ok bool) {
 	cut := len(raw) > r.left+1
 	if cut {
@@ -92,7 +92,7 @@ func (r *reader) open(raw []byte, bracket byte) (c cursor, ok bool) {
 	return c, ok
 }
 
-// failed notes that c did not find JSON, or no more of it than may be passed.
+// failed records that c did not find JSON, or that the budget ended the text.
 func (r *reader) failed(c *cursor) {
 	switch {
 	case !c.bad || r.fault != sound:
@@ -103,7 +103,7 @@ func (r *reader) failed(c *cursor) {
 	}
 }
 
-// close counts what c has passed and tells whether that was JSON.
+// close counts the bytes that c scanned and reports whether they were JSON.
 func (r *reader) close(c *cursor) bool {
 	r.failed(c)
 	return r.spend(c.i)
@@ -154,7 +154,7 @@ func (r *reader) findAll(names []string, found [][]byte) {
 	r.close(&c)
 }
 
-// value parses raw, and notes when it is not JSON.
+// value parses raw, and records when it is not JSON.
 func (r *reader) value(raw []byte) value {
 	if raw == nil || r.fault != sound {
 		return value{}

@@ -20,12 +20,12 @@ import (
 //	 0 "cafe"   1 20
 //
 // Such an expression becomes a tree of tests. Evaluating it reads the
-// properties once, up to the last name that it needs, and allocates nothing.
-// What it answers is what CEL answers; whatever is not known here is left to
-// CEL. Each test of the package is made both ways, and random expressions on
-// random properties, too.
+// properties once, up to the last name that it needs, and allocates nothing. It
+// answers as CEL does. Expressions that the tree does not support are left to
+// CEL. Each test of the package runs both ways, as do random expressions on
+// random properties.
 
-// op is what a node of the tree does.
+// op is the operation of a node of the tree.
 type op uint8
 
 const (
@@ -58,18 +58,18 @@ type node struct {
 	op          op
 	left, right int // and, or, not: indexes of nodes
 	field       field
-	literals    []value // one, but for opIn
+	literals    []value // one, except for opIn
 }
 
-// field is what a test looks at.
+// field is what a test reads.
 type field struct {
 	variable string   // varID, varType, varRevision or varProperties
 	slot     int      // properties: which of simple.names
 	path     []string // properties: names below it
 }
 
-// maxNames that a simple filter may look up: they are found in one pass and
-// kept on the stack, where setting aside 8 costs some nanoseconds.
+// maxNames bounds the names that a simple filter may look up: they are found in
+// one pass and kept on the stack, where reserving 8 costs some nanoseconds.
 const maxNames = 8
 
 // compileSimple returns nil if the expression is not simple.
@@ -174,7 +174,7 @@ func flip(o op) op {
 	return o
 }
 
-// test makes n a test of the field e with literals.
+// test makes n a test of the field e against literals.
 func (s *simple) test(n node, e ast.Expr, literals ...ast.Expr) (node, bool) {
 	var ok bool
 	if n.field, ok = s.field(e); !ok {
@@ -192,7 +192,7 @@ func (s *simple) test(n node, e ast.Expr, literals ...ast.Expr) (node, bool) {
 	}
 	switch n.op {
 	case opLess, opLessEqual, opGreater, opGreaterEqual:
-		// CEL orders other values, too; nobody asks.
+		// CEL orders other values, too, which filters do not need.
 		k := n.literals[0].kind
 		return n, k == text || k.isNumber()
 	case opStartsWith, opEndsWith, opHasText:
@@ -234,7 +234,7 @@ func literal(l ref.Val) (value, bool) {
 	return value{}, false
 }
 
-// unsignedValue keeps that an unsigned value is above all integers.
+// unsignedValue preserves that an unsigned value is above all integers.
 func unsignedValue(u uint64) value {
 	if u <= math.MaxInt64 {
 		return value{kind: integer, num: u}

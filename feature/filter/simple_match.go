@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// truth is what a test answers. As in SQL a condition on something that is
-// not there is unknown: so is its negation, `false && unknown` is false and
-// `true || unknown` is true. CEL's errors work alike.
+// truth is the result of a test. As in SQL a condition on a missing value is
+// unknown: so is its negation, `false && unknown` is false and `true ||
+// unknown` is true. CEL's errors work alike.
 type truth uint8
 
 const (
@@ -127,7 +127,7 @@ func (n *node) test(x *simpleRun, v value) truth {
 	}
 }
 
-// value returns what a field is, missing if it is not there.
+// value returns the value of a field, missing if the feature does not have it.
 func (x *simpleRun) value(f *field) value {
 	switch f.variable {
 	case varID:
@@ -147,7 +147,7 @@ func (x *simpleRun) value(f *field) value {
 	return x.r.value(raw)
 }
 
-// typeBytes returns a geometry's type without allocating.
+// typeBytes returns a geometry's type without an allocation.
 func typeBytes(name string) []byte {
 	for i := range geometries {
 		if string(geometries[i]) == name {
@@ -163,8 +163,7 @@ var geometries = [...][]byte{
 	[]byte("MultiPoint"), []byte("MultiLineString"), []byte("GeometryCollection"), {},
 }
 
-// slot returns the text of a property, which are all found when one is first
-// asked for.
+// slot returns the text of a property. The first call finds all of them.
 func (x *simpleRun) slot(i int) []byte {
 	if !x.read {
 		x.read = true
@@ -173,7 +172,7 @@ func (x *simpleRun) slot(i int) []byte {
 	return x.found[i]
 }
 
-// has tells whether a field is there: unknown if what should hold it is not.
+// has reports whether a field exists: unknown if its parent does not.
 func (x *simpleRun) has(f *field) truth {
 	if len(f.path) == 0 {
 		return truthOf(x.slot(f.slot) != nil)
@@ -189,7 +188,7 @@ func (x *simpleRun) has(f *field) truth {
 	return no
 }
 
-// contains tells whether v contains the literal.
+// contains reports whether v contains the literal.
 func (x *simpleRun) contains(v value, l *value) truth {
 	switch v.kind {
 	case object:

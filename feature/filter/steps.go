@@ -17,22 +17,22 @@ import (
 
 // An evaluation in steps
 //
-// CEL charges a call after it, and nothing ends one that runs. So what passes much
-// data is charged while it does, by the reader, and the reader calls Stepper.Step in
-// between:
+// CEL charges a call after it, and nothing ends a running one. So operations
+// that read much data are charged while they do, by the reader, and the reader
+// calls Stepper.Step in between:
 //
 //	reading properties   by the byte (iterator, cursor)
 //	patterns             by the byte of the string and the instruction
 //	foldCase             by the byte
-//	loops                by the turn, for steps alone: CEL charges what is in them
+//	loops                by the iteration, for steps alone: CEL charges their bodies
 //
-// A pattern is what takes longest. Go's regexp takes 4 to 9 ns for a byte of the
-// string and an instruction of the program, at worst, and is linear in both; but it
-// cannot be interrupted. It can read its input by the character, though, and then the
-// input counts, and ends when the evaluation must. That costs more than a string, so
-// short strings, which take less than a step, are handed over as such.
+// Patterns take longest. Go's regexp takes 4 to 9 ns for a byte of the string
+// and an instruction of the program, at worst, and is linear in both, but
+// cannot be interrupted. It can read its input by the character, though. The
+// input then counts, and ends when the evaluation must. That costs more than a
+// string, so short strings, which take less than a step, are passed as strings.
 
-// Stepper lets others go first in the middle of an evaluation, or ends it.
+// Stepper lets other work run in the middle of an evaluation, or ends it.
 type Stepper interface {
 	// Step is called after 10 to 150 us of an evaluation, and never in one that takes
 	// less. Its error ends the evaluation, which returns it.
@@ -40,12 +40,12 @@ type Stepper interface {
 }
 
 const (
-	// stepBytes of properties are passed between two steps, or as many pairs of a
-	// byte and an instruction: 16,384 of those take 0.15 ms.
+	// stepBytes of properties are scanned between two steps, or as many pairs
+	// of a byte and an instruction: 16,384 of those take 0.15 ms.
 	stepBytes = 16 << 10
-	// loopBytes are as what one turn of a loop counts: it takes 0.2 us or more.
+	// loopBytes is the count of one iteration of a loop: it takes 0.2 us or more.
 	loopBytes = 64
-	// foldBytes are folded at once, which takes 13 ns for each.
+	// foldBytes are folded in one call, which takes 13 ns for each.
 	foldBytes = 1 << 10
 )
 
@@ -54,17 +54,17 @@ type deadline struct{ ctx context.Context }
 
 func (d *deadline) Step() error { return context.Cause(d.ctx) }
 
-// runName is how the parts of a program find the variables that it is run with: no
-// name in CEL begins so.
+// runName is the name by which the parts of a program find the variables of the
+// evaluation: no name in CEL begins so.
 const runName = "#run"
 
-// runOf is the evaluation of a frame.
+// runOf returns the reader of a frame's evaluation.
 func runOf(f *interpreter.ExecutionFrame) *reader {
 	v, _ := f.ResolveName(runName)
 	return &v.(*variables).r
 }
 
-// stepping replaces parts of a program that pass much data by such that count.
+// stepping replaces the parts of a program that read much data by counting ones.
 func stepping(loops map[int64]bool) interpreter.InterpretableDecoratorV2 {
 	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		if loops[i.ID()] {
@@ -84,7 +84,7 @@ func stepping(loops map[int64]bool) interpreter.InterpretableDecoratorV2 {
 	}
 }
 
-// loopSteps are the ids of what is evaluated for each turn of a loop.
+// loopSteps returns the ids of the expressions evaluated in each iteration of a loop.
 func loopSteps(a *ast.AST) map[int64]bool {
 	ids := map[int64]bool{}
 	ast.PreOrderVisit(a.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -95,7 +95,7 @@ func loopSteps(a *ast.AST) map[int64]bool {
 	return ids
 }
 
-// turn is the step of a loop.
+// turn is one iteration of a loop.
 type turn struct{ interpreter.InterpretableV2 }
 
 func (t *turn) Exec(f *interpreter.ExecutionFrame) ref.Val {
@@ -115,7 +115,7 @@ type unary struct {
 
 func (c *unary) ID() int64 { return c.id }
 
-// of is the string, or else why there is none.
+// of returns the string, or else the error.
 func (c *unary) of(f *interpreter.ExecutionFrame) (types.String, ref.Val) {
 	v := c.arg.Exec(f)
 	s, ok := v.(types.String)
@@ -138,7 +138,7 @@ type matching struct {
 func newMatching(id int64, args []interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	literal, ok := args[1].(interpreter.InterpretableConst)
 	if !ok {
-		return nil, errPattern // checkPattern has found it to be one.
+		return nil, errPattern // checkPattern found a literal.
 	}
 	pattern, ok := literal.Value().(types.String)
 	if !ok {
@@ -174,8 +174,8 @@ func (m *matching) Eval(a interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(a, m.Exec)
 }
 
-// characters is a string that a pattern reads, at a price for each byte. It ends when
-// the evaluation does; then what the pattern says is of no use.
+// characters is a string that a pattern reads, at a price for each byte. It
+// ends when the evaluation does; the pattern's result is then meaningless.
 type characters struct {
 	r     *reader
 	s     string

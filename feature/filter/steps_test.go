@@ -14,10 +14,10 @@ import (
 // string of letters a reaches.
 const slow = `id.matches("(?:a?){100}b")`
 
-// letters is a feature whose id is so many letters a.
+// letters returns a feature whose id is n times the letter a.
 func letters(n int) Input { return Input{ID: []byte(strings.Repeat("a", n))} }
 
-// counted counts steps, and ends the evaluation at one of them; 0: at none.
+// counted counts steps, and ends the evaluation at step last; 0: at none.
 type counted struct{ steps, last int }
 
 var errLast = errors.New("the last step")
@@ -29,8 +29,8 @@ func (c *counted) Step() error {
 	return nil
 }
 
-// A pattern costs as many bytes as it has instructions, for each byte of the string,
-// and ends when these are spent: after 4,926 bytes of any string.
+// A pattern costs as many bytes as it has instructions, for each byte of the
+// string, and ends when these are spent: after 4,926 bytes of any string.
 func TestCostOfPatterns(t *testing.T) {
 	p := mustCompile(t, slow)
 	for n, want := range map[int]error{100: nil, 4900: nil, 4950: ErrCost, 10 << 20: ErrCost} {
@@ -54,8 +54,8 @@ func TestCostOfPatterns(t *testing.T) {
 	}
 }
 
-// What takes long calls Step, whose error ends it there and then, whatever the rest of
-// the condition says.
+// Long evaluations call Step. Its error ends them immediately, whatever the
+// rest of the condition says.
 func TestMatchInSteps(t *testing.T) {
 	text := Input{Properties: []byte(`{"s":"` + strings.Repeat("ß", 50_000) + `"}`)}
 	zeros := `[0` + strings.Repeat(",0", 60) + `]`
@@ -89,7 +89,7 @@ func TestMatchInSteps(t *testing.T) {
 	}
 }
 
-// A context ends the middle of a pattern.
+// A context interrupts a pattern.
 func TestMatchContextInterruptsPattern(t *testing.T) {
 	got, err := mustCompile(t, slow).MatchContext(&late{Context: context.Background()}, letters(4000))
 	if got || !errors.Is(err, context.DeadlineExceeded) {
@@ -97,8 +97,8 @@ func TestMatchContextInterruptsPattern(t *testing.T) {
 	}
 }
 
-// Of properties that are larger than what may be read no more is passed: here they
-// would turn out to have no end.
+// Of properties that exceed the budget no more is scanned: here more would show
+// that they have no end.
 func TestCostOfLargeProperties(t *testing.T) {
 	for _, expr := range []string{`properties.x == 1`, `has(properties.x)`, `properties.exists(k, k == "x")`, `size(properties.x) == 1`} {
 		for _, begin := range []string{`{"a":"`, `{"a":[`, `{"a":1`, `{"a" `, `{`} {
@@ -112,7 +112,7 @@ func TestCostOfLargeProperties(t *testing.T) {
 	}
 }
 
-// Patterns and foldCase are those of Go, by which way ever a string is read.
+// TestStepsAgree: patterns and foldCase give Go's results, however the string is read.
 func TestStepsAgree(t *testing.T) {
 	for _, s := range []string{"", "a", "Straße", "x\xffy", "ab\ncd", "été", "a\xc3"} {
 		for _, n := range []int{1, 3, 500, 5000} {

@@ -11,18 +11,18 @@ import (
 type Attack struct {
 	Name string
 	What string // what it does, for people
-	// Slow attacks are on requests that take long: the honest clients' p99 may
-	// be three times that of a server at rest.
+	// Slow attacks make requests that take long: the honest clients' p99 may be
+	// three times that of an idle server.
 	Slow bool
-	// Uploads has an honest client upload collections meanwhile.
+	// Uploads makes an honest client upload collections meanwhile.
 	Uploads bool
-	// Keeps: what it had the server make stays, as it may.
+	// Keeps: its data stays on the server, as it may.
 	Keeps bool
 	web   bool   // the server needs HTTP, and TLS
-	flood bool   // one of those that share floodRate
-	shows string // what it has counted if it did anything
-	// prepare, if not nil, makes what it needs, before the honest clients are measured
-	// alone: they are then compared with themselves beside the same data.
+	flood bool   // it is one of those that share floodRate
+	shows string // name of the counter that shows that it did anything
+	// prepare, if not nil, makes the data that it needs, before the honest clients are
+	// measured alone. They are then compared with themselves beside the same data.
 	prepare func(context.Context, *Enemy) error
 	run     func(context.Context, *Enemy) error
 }
@@ -52,18 +52,18 @@ func Find(name string) (Attack, bool) {
 	return Attack{}, false
 }
 
-// Job is what an attacker's process is to do until it is told to stop.
+// Job is the work of an attacker's process until it is stopped.
 type Job struct {
 	Attack   string `json:"attack"`
 	Target   Target `json:"target"`
 	Small    bool   `json:"small"`     // as in tests
-	Shares   bool   `json:"shares"`    // takes its share of the cores, rather than what is left
+	Shares   bool   `json:"shares"`    // takes its share of the cores, instead of the idle time
 	SameHost bool   `json:"same_host"` // as the honest clients
 	Second   bool   `json:"second"`    // the attack's second process
 	Rate     int    `json:"rate"`      // of a flood, connections per second
 }
 
-// Enemy is an attacker at work.
+// Enemy is a running attacker.
 type Enemy struct {
 	job    Job
 	target Target
@@ -77,7 +77,7 @@ func newEnemy(j Job) *Enemy {
 	return &Enemy{job: j, target: j.Target, pace: newPacer(max(1, j.Rate)), counts: map[string]int{}}
 }
 
-// size is how many there are of something.
+// size returns the size of an attack, in tests the small one.
 func (e *Enemy) size(full, small int) int {
 	if e.job.Small {
 		return small
@@ -85,7 +85,7 @@ func (e *Enemy) size(full, small int) int {
 	return full
 }
 
-// count adds to what is reported.
+// count adds to the reported counts.
 func (e *Enemy) count(what string, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,8 +99,7 @@ func (e *Enemy) report() map[string]int {
 }
 
 // each runs work(i) for i below n again and again until ctx is done, each i in
-// its own goroutine. A pause follows a failure, which is what most attacks end
-// in.
+// its own goroutine. A pause follows a failure, with which most attacks end.
 func (e *Enemy) each(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
 	var wg sync.WaitGroup
 	for i := range n {

@@ -51,22 +51,22 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// givenBack is longer than Go waits before it collects an idle process's garbage.
+// givenBack must exceed Go's delay before it collects an idle process's garbage.
 var givenBack = flag.Duration("given-back", 0, "how long a server may take to give back what attackers took, as 3m; 0: that is not judged")
 
 func spawn(child.Role, affinity.Set) *exec.Cmd { return exec.Command(selfPath, childArg) }
 
 const (
 	testObjects = 20_000
-	// memoryLimit has room for six uploads, which take 35 MiB each of an eighth:
-	// with less, the honest one may have to repeat.
+	// memoryLimit has room for six uploads, which take 35 MiB each of an
+	// eighth: with less, the honest upload may have to repeat.
 	memoryLimit = "2GiB"
 )
 
-// A collection is full in moments.
+// With this size a collection fills quickly.
 var testFlags = []string{"--memory-limit", memoryLimit, "--slab-bytes", "32MiB"}
 
-// The attacks that are made at the same time, so that few servers are started.
+// The attacks that run at the same time, so that few servers are started.
 var groups = map[string][]Attack{
 	"ask much":     {longRequests, hugeAnswers, grpcSearches, idleUploads, hugeRegions},
 	"take nothing": {unreadRings, unreadSockets, unreadLanes, trickle, stopped},
@@ -79,8 +79,8 @@ var groups = map[string][]Attack{
 }
 
 // TestAttacks: beside all attacks the honest clients get right answers and no
-// errors, the server keeps within its memory, and its log stays small. Each
-// attack did what it is for.
+// errors, the server stays within its memory, and its log stays small. Each
+// attack had its effect.
 func TestAttacks(t *testing.T) {
 	var made []string
 	for name, attacks := range groups {
@@ -103,7 +103,7 @@ func TestAttacks(t *testing.T) {
 				t.Error(b)
 			}
 			for _, c := range row.Clients {
-				// A machine that is busy may be too slow for a dial.
+				// A busy machine may be too slow for a dial.
 				if c.Beside.Errors > 0 && c.Name != "new clients" || c.Beside.Rate == 0 {
 					t.Errorf("%s: %+v, %v", c.Name, c.Beside, c.Errors)
 				}
@@ -120,7 +120,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// Rows with each promise broken say so.
+// TestBroken: a row reports each broken promise.
 func TestBroken(t *testing.T) {
 	good := func() Row {
 		return Row{
@@ -155,7 +155,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestSummary is the row of a table: of all clients, the one that lost most counts.
+// TestSummary: the row of a table shows the client that lost most.
 func TestSummary(t *testing.T) {
 	r := Row{
 		Attack: "http-costly", Attackers: map[string]map[string]int{"http-costly": {"status 503": 2, "begun": 34}},
@@ -172,7 +172,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A wrong answer, and an object that is not found after its insert, are seen.
+// TestWrongAnswers: the clients notice a wrong answer, and an object that is not found
+// after its insert.
 func TestWrongAnswers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -220,7 +221,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// A server that dies during an attack is told.
+// TestServerDies: the death of a server during an attack is reported.
 func TestServerDies(t *testing.T) {
 	s, err := startServer(t.Context(), ServerConfig{Binary: serverBinary, Objects: 1000})
 	if err != nil {
@@ -266,7 +267,7 @@ func TestGrew(t *testing.T) {
 	for i := range flat {
 		flat[i] = Sample{Resident: 100 << 20, Descriptors: 30, Goroutines: 50, Live: 4 << 20, Threads: 10}
 	}
-	flat[1].Resident = 1 << 30 // at the beginning anything goes
+	flat[1].Resident = 1 << 30 // the beginning does not count
 	flat[15].Live = 1 << 30    // large answers come and go
 	if g := Grew(flat); len(g) != 0 {
 		t.Errorf("flat samples: %q", g)
@@ -282,7 +283,7 @@ func TestGrew(t *testing.T) {
 	}
 }
 
-// The attackers' raw protocol is the server's.
+// TestTarget: the attackers' raw protocol is the server's.
 func TestTarget(t *testing.T) {
 	s, err := startServer(t.Context(), ServerConfig{Binary: serverBinary, Objects: 1000})
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 // role of an attacker's process.
 const role child.Role = "attacker"
 
-// Attackers and their parent talk in turn:
+// An attacker and its parent alternate:
 //
 //	attacker   prepares, Ready          attacks, until           Counts
 //	parent                     Begin                     Stop
-type told struct {
+type message struct {
 	Ready  bool           `json:"ready,omitempty"`
 	Begin  bool           `json:"begin,omitempty"`
 	Stop   bool           `json:"stop,omitempty"`
 	Counts map[string]int `json:"counts,omitempty"`
 }
 
-// ChildMain is the life of an attacker's process, over its standard input and
-// output.
+// ChildMain is the main function of an attacker's process, over its standard
+// input and output.
 func ChildMain(in io.Reader, out io.Writer) error {
 	p := child.NewPipe(in, out)
 	var j Job
@@ -46,8 +46,8 @@ func ChildMain(in io.Reader, out io.Writer) error {
 			return p.Fail(fmt.Errorf("attack: %s: prepare: %w", a.Name, err))
 		}
 	}
-	var t told
-	if err := errors.Join(p.Write(told{Ready: true}), p.Read(&t)); err != nil {
+	var t message
+	if err := errors.Join(p.Write(message{Ready: true}), p.Read(&t)); err != nil {
 		return p.Fail(err)
 	}
 	if !j.Shares {
@@ -59,7 +59,7 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	go func() { done <- attempts(ctx, a, e) }()
 	stop := p.Read(&t)
 	cancel()
-	if !j.Shares { // On a busy machine it would not get to its end.
+	if !j.Shares { // With idle priority it would not end on a busy machine.
 		if err := beNormal(); err != nil {
 			return p.Fail(err)
 		}
@@ -67,11 +67,11 @@ func ChildMain(in io.Reader, out io.Writer) error {
 	if err := <-done; err != nil && stop == nil {
 		return p.Fail(fmt.Errorf("attack: %s: %w", a.Name, err))
 	}
-	return p.Write(told{Counts: e.report()})
+	return p.Write(message{Counts: e.report()})
 }
 
-// attempts attacks until ctx is done. Where other attacks go on the server may
-// refuse what an attack begins with. It returns why nothing could be done at all.
+// attempts attacks until ctx is done. Beside other attacks the server may
+// refuse the first step. It returns why no attempt succeeded.
 func attempts(ctx context.Context, a Attack, e *Enemy) (last error) {
 	for ctx.Err() == nil {
 		if err := a.run(ctx, e); err != nil && ctx.Err() == nil {
@@ -86,7 +86,7 @@ func attempts(ctx context.Context, a Attack, e *Enemy) (last error) {
 	return last
 }
 
-// attackers are the processes of attacks that go on at the same time.
+// attackers are the processes of concurrent attacks.
 type attackers map[string]*child.Process
 
 // startAttackers starts the processes, and returns when they have prepared their
@@ -108,7 +108,7 @@ func startAttackers(ctx context.Context, spawn child.Spawn, list []Attack, j Job
 		all[a.Name] = p
 	}
 	for name, p := range all {
-		if err := p.Next(ctx, new(told)); err != nil {
+		if err := p.Next(ctx, new(message)); err != nil {
 			return nil, fmt.Errorf("attack: %s: %w", name, err)
 		}
 	}
@@ -118,7 +118,7 @@ func startAttackers(ctx context.Context, spawn child.Spawn, list []Attack, j Job
 // begin begins the attacks.
 func (all attackers) begin() error {
 	for _, p := range all {
-		if err := p.Send(told{Begin: true}); err != nil {
+		if err := p.Send(message{Begin: true}); err != nil {
 			return err
 		}
 	}
@@ -130,12 +130,12 @@ func (all attackers) stop(ctx context.Context) (map[string]map[string]int, error
 	defer all.kill()
 	counts := map[string]map[string]int{}
 	for _, p := range all {
-		if err := p.Send(told{Stop: true}); err != nil {
+		if err := p.Send(message{Stop: true}); err != nil {
 			return nil, err
 		}
 	}
 	for name, p := range all {
-		var t told
+		var t message
 		if err := p.Next(ctx, &t); err != nil {
 			return nil, fmt.Errorf("attack: %s: %w", name, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// answer is what a search finds, without its order.
+// answer is the result of a search, without its order.
 type answer struct {
 	Count int
 	Sum   uint64 // of the ids, mixed
@@ -16,20 +16,20 @@ type answer struct {
 
 func (a *answer) add(id uint64) {
 	a.Count++
-	// Multiplying by an odd number, and folding, tells sets of ids apart.
+	// Multiplying by an odd number, and folding, distinguishes sets of ids.
 	id *= 0x9e3779b97f4a7c15
 	a.Sum += id ^ id>>32
 }
 
-// question is a rectangle and what is in it.
+// question is a rectangle and its contents.
 type question struct {
 	rect rstar.Rect
 	want answer
 }
 
 // The data set is uniform in the unit square, from a fixed seed. Clients ask
-// questions about it that find some twenty objects each; what they write is
-// far outside.
+// questions about it that find some twenty objects each. They write far
+// outside.
 const (
 	seed      = 16
 	questions = 100

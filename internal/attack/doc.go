@@ -1,5 +1,5 @@
 // Package attack attacks a running server as a hostile or broken client would,
-// and measures what other clients notice of it.
+// and measures the effect on other clients.
 //
 //	                 +-- honest clients ---- know every answer beforehand
 //	this process ----+-- new clients ------- dial again and again
@@ -8,15 +8,15 @@
 //	     +-- catfish serve                   the server, a child
 //	     +-- attackers                       a child for each attack
 //
-// Attackers are processes of their own, with the lowest priority, because the
-// server tells peers apart by process and by host: over TCP they come from
-// 127.0.0.2 and beyond, unless they are to share the honest clients' host.
-// What an attacker must do wrong, it does by the raw protocols (raw.go,
+// Each attacker is a separate process, with the lowest priority, because the
+// server distinguishes peers by process and by host: over TCP they connect from
+// 127.0.0.2 and beyond, unless they must share the honest clients' host. An
+// attacker that must break the protocol uses the raw protocols (raw.go,
 // ring.go).
 //
-// A measurement has three parts: the honest clients alone, beside what the attackers
-// have prepared, then beside the attack, and after it, when what it took has to be
-// given back. Row has the results, and Row.Broken what was promised and does not
+// A measurement has these parts: the honest clients alone, beside what the
+// attackers have prepared, then beside the attack, and after it, when what it took
+// must be given back. Row has the results, and Row.Broken the promises that do not
 // hold. In tests the attacks are small and nothing is judged by time.
 //
 // Reading order: target, raw and ring (the protocols), attack and the files of

@@ -22,7 +22,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Requests about features as they travel (catfish/featurewire.go).
+// Requests about features in wire form (catfish/featurewire.go).
 const (
 	kindPart       = 21
 	kindFind       = 23
@@ -46,17 +46,17 @@ func (e *Enemy) features(ctx context.Context, transport string) (*catfish.Client
 	return c, f, err
 }
 
-// littered is how many features are searched, small how many in tests.
+// littered is how many features are searched, smallLittered how many in tests.
 const littered, smallLittered = 200_000, 1000
 
-// litter puts features in the south, which an attack is then to search for.
+// litter puts features in the south, where an attack then searches.
 func litter(ctx context.Context, e *Enemy) error {
 	c, f, err := e.features(ctx, "shm")
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	r := rand.New(rand.NewPCG(1, 2)) // The same ones, whoever puts them.
+	r := rand.New(rand.NewPCG(1, 2)) // Each process puts the same ones.
 	all := make([]catfish.Feature, e.size(littered, smallLittered))
 	for i := range all {
 		all[i] = litterFeature(r, i)
@@ -73,12 +73,12 @@ func litterFeature(r *rand.Rand, i int) catfish.Feature {
 	}
 }
 
-// partHead says which part of a value comes.
+// partHead says which part of a value follows.
 func partHead(b []byte, at, of int) []byte {
 	return binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, uint32(at)), uint32(of))
 }
 
-// featureRequest is a well-formed request. What it stores is in the south.
+// featureRequest returns a well-formed request. It stores its data in the south.
 func featureRequest(kind byte, coll uint32) []byte {
 	f64 := func(b []byte, vs ...float64) []byte {
 		for _, v := range vs {
@@ -110,7 +110,7 @@ func featureRequest(kind byte, coll uint32) []byte {
 			b = append(b, `{"n":null,"m":{"k":[1]}}`...)
 		}
 		return b
-	default: // find, countFeatures, eraseWhere; only what is rubbish is erased
+	default: // find, countFeatures, eraseWhere; it erases only rubbish
 		b := append(recordHead(coll, 0), 100, 0, 0, 0, 0, 0, 0, 0)
 		b = withKey(withKey(b, ""), `id.startsWith("rubbish-")`)
 		return f64(b, -180, -89, 180, south)
@@ -138,7 +138,7 @@ var malformedFeatures = Attack{
 			case 1:
 				b = append(b, junk(1+rand.IntN(4000))...)
 			case 2, 3:
-				if kind == kindEraseWhere { // what it erases is the attacker's own
+				if kind == kindEraseWhere { // erase only the attacker's own
 					kind = kindFind
 				}
 				for range 1 + rand.IntN(4) {
@@ -236,7 +236,7 @@ var costlySearches = Attack{
 	},
 }
 
-// nothing is a filter that takes long and lets nothing pass.
+// nothing is a filter that takes long and matches nothing.
 const nothing = `properties.text.contains("x") || properties.n < 0 || id.endsWith("never")`
 
 // askMuch makes one costly request.

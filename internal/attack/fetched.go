@@ -17,29 +17,29 @@ import (
 // flagFetch of the handshake: answers may be fetched.
 const flagFetch = 2
 
-// What such a client says, by the upper bits of an immediate; the lower ones are a
-// line, modulo 2^29.
+// The messages of such a client, by the upper bits of an immediate; the lower
+// ones are a line, modulo 2^29.
 const (
-	sayRead  = 4 << 29 // so many units of my ring
+	sayRead  = 4 << 29 // this number of units of my ring are free
 	sayTook  = 5 << 29 // all answers before the line
-	sayWrite = 6 << 29 // so, and all others are to be written
-	sayLeave = 7 << 29 // answers are to be left again
+	sayWrite = 6 << 29 // as sayTook, and write all others
+	sayLeave = 7 << 29 // leave answers again
 	sayLine  = 1<<29 - 1
 
 	fetchedLine = 64
-	fetchedData = 56 // of it, that an answer has
-	whereBytes  = 48 // of the message that says where the answers lie
+	fetchedData = 56 // bytes of a line that an answer has
+	whereBytes  = 48 // of the message with the place of the answers
 )
 
 // fetcher is a stranger that may fetch its answers.
 type fetcher struct {
 	*stranger
 	landing rdma.Region // for lines
-	written uint64      // bytes of the ring for answers that are written
-	come    uint64      // bytes that came in it, since the start
-	from    rdma.Remote // the ring of answers that are left
-	lines   uint64      // that it has
-	first   uint64      // the first one that was not taken
+	written uint64      // bytes of the ring for written answers
+	come    uint64      // bytes that arrived in it, since the start
+	from    rdma.Remote // the ring of left answers
+	lines   uint64      // number of its lines
+	first   uint64      // the first line that was not taken
 }
 
 // dialFetcher connects with rings of that size, and waits until it may fetch.
@@ -67,14 +67,14 @@ func (f *fetcher) close() {
 	}
 }
 
-// say posts an immediate alone.
+// say posts an immediate without data.
 func (f *fetcher) say(what uint32, line uint64) error {
 	_, err := f.qp.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, Imm: what | uint32(line)&sayLine}})
 	return err
 }
 
-// where takes all that is written, and gives its room back, until the last message
-// says where answers are left.
+// where takes all written messages, and gives their room back, until the last
+// message says where answers are left.
 func (f *fetcher) where(ctx context.Context) error {
 	for {
 		c, err := f.done(ctx, rdma.OpRecv)
@@ -92,7 +92,7 @@ func (f *fetcher) where(ctx context.Context) error {
 		if n < whereBytes {
 			continue
 		}
-		// A message is not divided by the ring's end.
+		// The ring's end does not divide a message.
 		at := fastmsg.MailboxBytes + (f.come-whereBytes)%f.written
 		b := f.region.Bytes()[at : at+whereBytes]
 		if binary.LittleEndian.Uint32(b) != whereBytes || b[5] != byte(fastmsg.FlagWhere) {
@@ -108,8 +108,8 @@ func (f *fetcher) where(ctx context.Context) error {
 	}
 }
 
-// done waits for the completion of an operation, and forgets others. It fails if the
-// operation, or the connection, did.
+// done waits for the completion of an operation, and drops others. It fails if
+// the operation, or the connection, did.
 func (f *fetcher) done(ctx context.Context, op rdma.Op) (rdma.Completion, error) {
 	for {
 		var c [1]rdma.Completion
@@ -130,8 +130,8 @@ func (f *fetcher) done(ctx context.Context, op rdma.Op) (rdma.Completion, error)
 	}
 }
 
-// look reads lines from a position on, as many as there are up to the ring's end, and
-// reports whether the first one is there.
+// look reads lines from a position on, at most up to the ring's end, and
+// reports whether the first one has arrived.
 func (f *fetcher) look(ctx context.Context, at uint64, lines int) (bool, error) {
 	slot := at % f.lines
 	n := min(lines, int(f.lines-slot), sourceBytes/fetchedLine)
@@ -147,15 +147,15 @@ func (f *fetcher) look(ctx context.Context, at uint64, lines int) (bool, error) 
 	return binary.LittleEndian.Uint32(f.landing.Bytes()) == uint32(at+1), nil
 }
 
-// searchSome is the body of a search for so many objects.
+// searchSome returns the body of a search for limit objects.
 func searchSome(limit int) []byte {
 	b := searchAll()
 	binary.LittleEndian.PutUint32(b[4:], uint32(limit))
 	return b
 }
 
-// overFetched runs an attack n times, over shm and soft in turn, each with a device
-// of its own.
+// overFetched runs an attack n times, alternately over shm and soft, each with
+// its own device.
 func (e *Enemy) overFetched(ctx context.Context, n, ringBytes int, attack func(context.Context, *fetcher, int) error) error {
 	return e.each(ctx, n, func(ctx context.Context, i int) error {
 		transport := []string{"shm", "soft"}[i%2]
@@ -194,7 +194,8 @@ var unreadFetched = Attack{
 					f.ended(ctx)
 					return f.qp.Err()
 				}
-				// Over shm a read is done when it is posted: nothing waits, and sees that ctx ends.
+				// Over shm a read is done when it is posted: nothing waits and notices the
+				// end of ctx.
 				for at := f.first; ctx.Err() == nil; at += sourceBytes / fetchedLine {
 					if _, err := f.look(ctx, at, sourceBytes/fetchedLine); err != nil {
 						return err
@@ -212,7 +213,7 @@ var fetchChanges = Attack{
 	run: func(ctx context.Context, e *Enemy) error {
 		size := e.size(fastmsg.MaxRingBytes, 64<<10)
 		return e.overFetched(ctx, e.size(16, 4), size, func(ctx context.Context, f *fetcher, i int) error {
-			// Two thirds of the ring, that lines' numbers and headers surely have room.
+			// Two thirds of the ring, to leave room for the lines' numbers and headers.
 			objects := size * 2 / 3 / objectBytes
 			for id := uint64(0); f.at < requestsBytes; id++ {
 				if i%2 == 0 {
@@ -227,7 +228,7 @@ var fetchChanges = Attack{
 						}
 					}
 				}
-				// Nothing was taken: all that was left has to be moved.
+				// Nothing was taken: all left answers must be moved.
 				if err := errors.Join(f.say(sayWrite, f.first), f.say(sayLeave, 0), f.where(ctx)); err != nil {
 					return err
 				}
@@ -245,7 +246,7 @@ const (
 	objectBytes = 40 // of an answer
 	// requestsBytes is how much of the server's ring a connection uses at most.
 	requestsBytes = 128 << 10
-	// changesEach is after how many changes without answers a connection ends.
+	// changesEach is the number of changes without answers after which a connection ends.
 	changesEach = 10_000
 )
 
@@ -259,7 +260,7 @@ var malformedFetched = Attack{
 			}
 			e.count("malformed", 1)
 			what := rand.IntN(len(wrongs))
-			// It may have ended by then, as it should.
+			// The connection may have ended by then, as it should.
 			if wrongs[what](f) != nil {
 				return nil
 			}
@@ -273,7 +274,7 @@ var malformedFetched = Attack{
 	},
 }
 
-// wrongs are what no client may do; each ends the connection.
+// wrongs are forbidden operations; each ends the connection.
 var wrongs = []func(*fetcher) error{
 	func(f *fetcher) error { return f.say(sayTook, f.first+f.lines+1+rand.Uint64N(sayLine/2)) },
 	func(f *fetcher) error { return f.say(sayTook, f.first-1-rand.Uint64N(sayLine/2)) },

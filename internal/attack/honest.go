@@ -14,18 +14,18 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// honest is a client that asks now and then, and knows what the answer is.
+// honest is a client that asks periodically, and knows the right answers.
 type honest struct {
 	name  string
-	every time.Duration // a request at most so often
+	every time.Duration // least time between requests
 	ask   func(context.Context) error
 	close func()
 
-	slower time.Duration // by which factor it asks less often than Config.Rate; 0: 1
+	slower time.Duration // factor by which it asks less often than Config.Rate; 0: 1
 	record
 }
 
-// askTimeout is when a request has failed for the client.
+// askTimeout is the time after which a request has failed for the client.
 const askTimeout = 30 * time.Second
 
 // run asks until ctx is done.
@@ -48,7 +48,7 @@ func (h *honest) run(ctx context.Context) {
 	}
 }
 
-// newHonest connects the clients that every measurement has: readers over each
+// newHonest connects the clients of every measurement: readers over each
 // transport, one of which chooses its path, and one that writes.
 func newHonest(ctx context.Context, t Target, qs []question, rate float64) (all []*honest, err error) {
 	defer func() {
@@ -139,13 +139,13 @@ func askGRPC(ctx context.Context, c catfishv1.CatfishServiceClient, qs []questio
 	}
 }
 
-// writer is the client that calls write, which makes so many requests.
+// writer is the client that calls write, which makes this number of requests.
 const (
 	writer = "shm, writes"
 	writes = 3
 )
 
-// write inserts an object where no question looks, finds it, and deletes it.
+// write inserts an object outside of all questions, finds it, and deletes it.
 func write(ctx context.Context, c *catfish.Client) error {
 	id := rand.Uint64()
 	x := 10 + rand.Float64()
@@ -173,7 +173,7 @@ func write(ctx context.Context, c *catfish.Client) error {
 	return nil
 }
 
-// newcomers are clients that dial, ask once and leave, by each way.
+// newcomers are clients that dial, ask once and disconnect, over each transport.
 func newcomers(t Target, qs []question) *honest {
 	ways := []catfish.Options{
 		{Transport: "auto"}, {Transport: "shm"}, {Transport: "soft"}, {Transport: "tcp"},
@@ -193,7 +193,7 @@ func newcomers(t Target, qs []question) *honest {
 	}}
 }
 
-// uploads are collections that are made, filled by gRPC, counted and dropped.
+// uploads are collections that are created, filled by gRPC, counted and dropped.
 func uploads(ctx context.Context, t Target) (*honest, error) {
 	manager, err := catfish.Dial(ctx, t.Addr, catfish.Options{Transport: "tcp", Logger: discard()})
 	if err != nil {
@@ -211,7 +211,7 @@ func uploads(ctx context.Context, t Target) (*honest, error) {
 	}, nil
 }
 
-// uploaded is how many objects an honest upload has.
+// uploaded is the number of objects of an honest upload.
 const uploaded = 2000
 
 func upload(ctx context.Context, manager *catfish.Client, g catfishv1.CatfishServiceClient) error {
@@ -228,7 +228,7 @@ func upload(ctx context.Context, manager *catfish.Client, g catfishv1.CatfishSer
 		})
 	}
 	if err == nil {
-		// What Send has to say, CloseAndRecv says, too.
+		// CloseAndRecv returns Send's error, too.
 		_ = stream.Send(m)
 		_, err = stream.CloseAndRecv()
 	}

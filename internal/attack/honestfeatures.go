@@ -15,24 +15,24 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// featuresName is the collection of features that honest clients use, and that is
-// attacked.
+// featuresName is the collection of features that honest clients use, and that
+// is attacked.
 const featuresName = "honest-places"
 
-// warden is an honest client of features. It alone writes those of its prefix, one
-// operation after the other, north of the equator around 180 degrees, so it knows
-// which are where. Attackers' features are in the south.
+// warden is an honest client of features. It alone writes those of its prefix,
+// one at a time, north of the equator around 180 degrees, so it knows where
+// each is. Attackers' features are in the south.
 type warden struct {
 	f      placesAPI
 	prefix string
 	at     map[string]orb.Point
-	lost   map[string]bool // a write failed: it may have been made
+	lost   map[string]bool // a write failed: it may have succeeded
 	writes int
 }
 
 const (
 	wardenFeatures = 48
-	south          = -10.0 // of it attackers' features are
+	south          = -10.0 // attackers' features are south of it
 )
 
 // newWardens connects honest clients of features over each transport.
@@ -42,8 +42,8 @@ func newWardens(ctx context.Context, t Target) (all []*honest, err error) {
 		slower                  time.Duration
 	}{
 		{"features, shm", "shm", "", 1},
-		// An operation makes five reads one after the other. At the others' pace it has
-		// no time to spare, alone: any wait would be a loss.
+		// An operation makes five sequential reads. At the others' pace it has
+		// no time to spare, even alone: any wait would be a loss.
 		{"features, soft", "soft", "offload-cached", 2},
 		{"features, plain sockets", "tcp", "tcp", 1},
 	} {
@@ -129,7 +129,7 @@ func (w *warden) get(ctx context.Context, id string) error {
 	return nil
 }
 
-// search is for all of its features, on both sides of 180 degrees.
+// search looks for all of its features, on both sides of 180 degrees.
 func (w *warden) search(ctx context.Context) error {
 	found := map[string]orb.Geometry{}
 	for f, err := range w.f.Search(ctx, catfish.FeatureQuery{
@@ -157,7 +157,7 @@ func (w *warden) search(ctx context.Context) error {
 	return nil
 }
 
-// nearest is in the order of distances, of the north.
+// nearest checks the order of distances, in the north.
 func (w *warden) nearest(ctx context.Context) error {
 	last, n := 0.0, 0
 	for f, err := range w.f.Nearest(ctx, catfish.NearestQuery{X: 180, Y: 1, K: 10, Within: 1e6}) {

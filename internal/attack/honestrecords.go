@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// keeper is an honest client of records. It alone writes its keys, one operation
-// after the other, so it knows what each has.
+// keeper is an honest client of records. It alone writes its keys, one at a
+// time, so it knows the state of each.
 type keeper struct {
 	r      *catfish.Records
 	prefix string
@@ -25,9 +25,9 @@ type keeper struct {
 	asked  int
 }
 
-// state is what a key has.
+// state is the state of a key.
 type state struct {
-	unknown  bool // a write failed: it may have been made
+	unknown  bool // a write failed: it may have succeeded
 	value    uint64
 	revision uint64 // 0: there is no record
 	expires  time.Time
@@ -35,10 +35,10 @@ type state struct {
 
 const (
 	keeperKeys = 64
-	// scanEvery is how many operations there are to a scan, which takes long.
+	// scanEvery is the number of operations for each scan, which takes long.
 	scanEvery = 100
 	// lateExpiry is how long after its expiry, by this process's clock, a record
-	// may be there: the server's clock follows its own since it started.
+	// may exist: the server's clock has been independent since it started.
 	lateExpiry = time.Second
 )
 
@@ -95,7 +95,7 @@ func (k *keeper) ask(ctx context.Context) error {
 }
 
 // check compares what an operation since begun found, revision 0: nothing, with
-// what the key has.
+// the key's state.
 func (k *keeper) check(i int, begun time.Time, value []byte, revision uint64) error {
 	s := &k.has[i]
 	if s.unknown {
@@ -161,7 +161,7 @@ func (k *keeper) remove(ctx context.Context, i int) error {
 	case errors.Is(err, kv.ErrNotFound):
 		err = k.check(i, begun, nil, 0)
 		if !s.expires.IsZero() {
-			return err // Who reads by itself may see it for a little longer: lateExpiry.
+			return err // An offloading reader may see it a little longer: lateExpiry.
 		}
 	case err != nil:
 		s.unknown = true
@@ -200,8 +200,8 @@ func (k *keeper) getMany(ctx context.Context) error {
 	return nil
 }
 
-// scan finds its own records among those of others, which write meanwhile: it may
-// be lost to that.
+// scan finds its own records among those of others, which write meanwhile: it
+// may fail for that reason.
 func (k *keeper) scan(ctx context.Context) error {
 	begun := time.Now()
 	var found [keeperKeys]catfish.Record

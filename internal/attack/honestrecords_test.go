@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// A keeper finds nothing wrong with a server that is right, in any operation; and
-// each operation notices when the server has something else than was written.
+// A keeper finds nothing wrong with a correct server, in any operation; and each
+// operation notices when the server's record differs from what was written.
 func TestKeeper(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -99,8 +99,8 @@ func TestKeeper(t *testing.T) {
 		if !wrong {
 			t.Errorf("%s: puts under a condition notice nothing", transport)
 		}
-		// A record whose expiry a reader sees later than the server, which finds none to
-		// delete, may still be read, but no other one.
+		// A record whose expiry a reader sees later than the server, which
+		// finds none to delete, may still be read, but no other one.
 		known()
 		k.has[0].expires = time.Now()
 		spoil["it was lost"]()
@@ -113,7 +113,7 @@ func TestKeeper(t *testing.T) {
 		if err := k.get(ctx, 0); !errors.Is(err, errWrong) {
 			t.Errorf("%s: get of another record than expired: %v", transport, err)
 		}
-		// What has expired is gone, and was there before.
+		// An expired record does not exist, and existed before.
 		known()
 		k.has[0].expires = time.Now().Add(-2 * lateExpiry)
 		if err := k.get(ctx, 0); !errors.Is(err, errWrong) {
@@ -122,8 +122,8 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
-// The attackers' requests about records are the server's: well-formed ones are
-// answered, and all that are spoiled, made up or short-lived are answered somehow.
+// The attackers' requests about records follow the server's protocol: well-formed ones
+// are answered, and all that are spoiled, made up or short-lived are answered somehow.
 func TestRecordRequests(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -175,8 +175,8 @@ func TestRecordRequests(t *testing.T) {
 	}
 }
 
-// A collection is filled by one client and refuses its writes; another one goes on
-// with its own, and the first can drop it.
+// One client fills a collection and its writes are refused. Another continues
+// with its own, and the first can drop the collection.
 func TestFill(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()

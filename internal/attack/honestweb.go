@@ -16,8 +16,8 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// placesAPI is what a warden asks of its features: *catfish.Features has it, and so
-// has HTTP.
+// placesAPI is what a warden needs for its features: *catfish.Features
+// implements it, and so does HTTP.
 type placesAPI interface {
 	Put(ctx context.Context, place catfish.Feature, cond kv.Condition) (id string, revision uint64, err error)
 	Delete(ctx context.Context, id string, cond kv.Condition) (revision uint64, err error)
@@ -30,10 +30,10 @@ type placesAPI interface {
 type webPlaces struct {
 	base   string // of the collection
 	c      *http.Client
-	prefix string // of what Search finds
+	prefix string // of the features that Search finds
 }
 
-// newWebWarden is an honest client of features over HTTP.
+// newWebWarden returns an honest client of features over HTTP.
 func newWebWarden(t Target) *honest {
 	tr := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: t.tls("h2")}
 	p := &webPlaces{base: "https://" + t.HTTP + "/collections/" + featuresName, c: &http.Client{Transport: tr}}
@@ -112,7 +112,7 @@ func (p *webPlaces) Nearest(ctx context.Context, q catfish.NearestQuery) iter.Se
 	return p.page(ctx, fmt.Sprintf("/nearest?point=%v,%v&limit=%d&max=%.0f", q.X, q.Y, q.K, q.Within), "")
 }
 
-// page is what a page has of a prefix.
+// page yields the features of a page with a prefix.
 func (p *webPlaces) page(ctx context.Context, path, prefix string) iter.Seq2[catfish.Feature, error] {
 	return func(yield func(catfish.Feature, error) bool) {
 		var doc struct{ Features []webFeature }

@@ -54,7 +54,7 @@ var hugeAnswers = Attack{
 	What: "one answer as large as allowed for each worker of each transport, then silence",
 	run: func(ctx context.Context, e *Enemy) error {
 		for _, transport := range []string{"shm", "soft", "tcp"} {
-			// Connections go to the workers in turn.
+			// Connections are assigned to the workers round robin.
 			for range e.size(8, 2) {
 				c, err := e.client(ctx, transport)
 				if err != nil {
@@ -74,7 +74,7 @@ var hugeAnswers = Attack{
 	},
 }
 
-// client is an ordinary client that has the server search.
+// client returns an ordinary client whose searches the server does.
 func (e *Enemy) client(ctx context.Context, transport string) (*catfish.Client, error) {
 	o := catfish.Options{Transport: transport, Policy: "fast", Logger: discard()}
 	if transport == "tcp" {

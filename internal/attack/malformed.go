@@ -73,7 +73,7 @@ var malformedRings = Attack{
 	},
 }
 
-// scribble sends nonsense until the connection ends, or was not harmed by it.
+// scribble sends nonsense until the connection ends, or has survived it.
 func (e *Enemy) scribble(ctx context.Context, dev rdma.Device, transport string) error {
 	x, err := e.dialRing(ctx, dev, transport, fastmsg.MailboxBytes+fastmsg.MinRingBytes)
 	if err != nil {

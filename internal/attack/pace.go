@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// floodRate is how many connections a second floods make together: as many as
-// the server promises to bear. An attack that is limited by nothing but the
-// machine only shows how it shares its cores.
+// floodRate is how many connections a second all floods together make: as many
+// as the server promises to bear. An attack limited only by the machine would
+// only show how the machine shares its cores.
 const floodRate = 10_000
 
-// pacer lets so many things happen a second, evenly. Safe for concurrent use.
+// pacer allows a number of events a second, evenly. Safe for concurrent use.
 type pacer struct {
 	mu    sync.Mutex
 	every time.Duration
@@ -22,8 +22,8 @@ func newPacer(perSecond int) *pacer {
 	return &pacer{every: time.Second / time.Duration(perSecond), next: time.Now()}
 }
 
-// wait returns when it is time for the next one. What was missed, because the
-// machine was busy, is not made up for.
+// wait returns when it is time for the next event. Events missed because the
+// machine was busy are not made up for.
 func (p *pacer) wait(ctx context.Context) {
 	p.mu.Lock()
 	now := time.Now()

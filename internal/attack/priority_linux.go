@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// beLastToRun has all threads of this process run only where nothing else wants
-// to: it stands for clients on other machines, which take none of this one's
-// cores.
+// beLastToRun makes all threads of this process run only on idle cores. It
+// stands for clients on other machines, which take none of this one's cores.
 func beLastToRun() error { return schedule(unix.SCHED_IDLE) }
 
 // beNormal ends that.

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Requests as they travel (catfish/wire.go, catfish/tcp.go).
+// Requests in wire form (catfish/wire.go, catfish/tcp.go).
 const (
 	kindOpen    = 1
 	kindSearch  = 2
@@ -25,7 +25,7 @@ const (
 
 var everything = rstar.Rect{MinX: -1e9, MinY: -1e9, MaxX: 1e9, MaxY: 1e9}
 
-// searchAll is the body of a search for all objects of the default collection.
+// searchAll returns the body of a search for all objects of the default collection.
 func searchAll() []byte {
 	b := binary.LittleEndian.AppendUint64(nil, 0) // collection 0, no limit
 	for _, v := range []float64{everything.MinX, everything.MinY, everything.MaxX, everything.MaxY} {
@@ -34,7 +34,7 @@ func searchAll() []byte {
 	return b
 }
 
-// frame is a request over a plain socket.
+// frame returns a request over a plain socket.
 func frame(kind byte, id uint64, body []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(frameBytes+len(body)))
 	b = append(b, kind, 0, 0, 0)
@@ -43,8 +43,7 @@ func frame(kind byte, id uint64, body []byte) []byte {
 }
 
 // dialTCP opens a connection from the attacker's host number i that ends with
-// ctx. Its receive buffer is small, so that what is not read stays with the
-// server.
+// ctx. Its receive buffer is small, so that unread data stays with the server.
 func (e *Enemy) dialTCP(ctx context.Context, i int, addr string) (net.Conn, error) {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: e.host(i)}, Control: smallBuffer}
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -67,7 +66,7 @@ func smallBuffer(_, _ string, c syscall.RawConn) (err error) {
 	return err
 }
 
-// stream opens a connection and says what for.
+// stream opens a connection and says its kind.
 func (e *Enemy) stream(ctx context.Context, i int, kind uint16) (net.Conn, error) {
 	c, err := e.dialTCP(ctx, i, e.target.Addr)
 	if err != nil {
@@ -80,7 +79,7 @@ func (e *Enemy) stream(ctx context.Context, i int, kind uint16) (net.Conn, error
 	return c, nil
 }
 
-// host is the address that connection i comes from.
+// host returns the address from which connection i comes.
 func (e *Enemy) host(i int) net.IP {
 	if e.job.SameHost {
 		return net.IPv4(127, 0, 0, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Requests about records as they travel (catfish/recordwire.go).
+// Requests about records in wire form (catfish/recordwire.go).
 const (
 	kindCreateRecords = 15
 	kindGet           = 16
@@ -36,8 +36,8 @@ func withKey(b []byte, key string) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(key))), key...)
 }
 
-// recordRequest is a well-formed request about an attacker's own key. What it puts
-// expires soon: the collection is to be attacked, not filled.
+// recordRequest returns a well-formed request about an attacker's own key. Its
+// records expire soon: the attack must not fill the collection.
 func recordRequest(kind byte, coll uint32, key string) []byte {
 	switch b := recordHead(coll, 0); kind {
 	case kindGet:
@@ -53,12 +53,12 @@ func recordRequest(kind byte, coll uint32, key string) []byte {
 		return append(b, make([]byte, cursorBytes)...)
 	case kindRenew:
 		return binary.LittleEndian.AppendUint64(recordHead(coll, 1), rand.Uint64())
-	default: // kindCreateRecords, of a table that there is not: none is made
+	default: // kindCreateRecords, of an invalid table: none is created
 		return append([]byte{2 + byte(rand.IntN(254)), byte(rand.Uint32())}, key...)
 	}
 }
 
-// number asks over a plain socket for the number of a collection.
+// number requests the number of a collection over a plain socket.
 func (e *Enemy) number(ctx context.Context, name string) (uint32, error) {
 	c, err := e.stream(ctx, 0, streamTCP)
 	if err != nil {
@@ -90,8 +90,8 @@ func (e *Enemy) askRecords(ctx context.Context, n int, next func(coll uint32) (k
 	return e.ask(ctx, coll, n, next)
 }
 
-// ask sends what next makes, over plain sockets, shm and soft, and takes the
-// answers; over rings, those that fit into the ring.
+// ask sends the requests that next returns, over plain sockets, shm and soft,
+// and takes the answers; over rings, those that fit into the ring.
 func (e *Enemy) ask(ctx context.Context, coll uint32, n int, next func(coll uint32) (kind byte, body []byte)) error {
 	return e.each(ctx, n, func(ctx context.Context, i int) error {
 		if i%3 == 0 {
@@ -141,7 +141,7 @@ func (e *Enemy) answered(kind byte) {
 	}
 }
 
-// askRing makes some requests and goes when the first is answered.
+// askRing makes some requests and disconnects when the first is answered.
 func (e *Enemy) askRing(ctx context.Context, dev rdma.Device, transport string, next func() (byte, []byte)) error {
 	x, err := e.dialRing(ctx, dev, transport, fastmsg.MailboxBytes+fastmsg.MinRingBytes)
 	if err != nil {

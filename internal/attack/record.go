@@ -10,7 +10,7 @@ import (
 // errWrong is a wrong answer, which no load excuses.
 var errWrong = errors.New("wrong answer")
 
-// Part is what an honest client did in one part of a measurement.
+// Part is the result of an honest client in one part of a measurement.
 type Part struct {
 	Rate   float64 `json:"per_s"` // answers
 	P50    float64 `json:"p50_us"`
@@ -29,7 +29,7 @@ type record struct {
 	samples []string // of errors
 }
 
-// maxSamples of errors are kept.
+// maxSamples is the number of errors kept.
 const maxSamples = 3
 
 func (r *record) note(d time.Duration, err error) {

@@ -22,14 +22,14 @@ var malformedRecords = Attack{
 	},
 }
 
-// spoiled is a request about records with something wrong in it, mostly.
+// spoiled is a request about records, usually with an error in it.
 func spoiled(coll uint32) (kind byte, b []byte) {
 	kind = kindCreateRecords + byte(rand.IntN(kindRenew-kindCreateRecords+1))
 	if rand.IntN(8) == 0 {
-		coll = rand.Uint32N(64) // others are a tree, or are not there
+		coll = rand.Uint32N(64) // others are a tree, or do not exist
 	}
 	b = recordRequest(kind, coll, fmt.Sprintf("attacker %d", rand.IntN(1000)))
-	// The collection's number stays, and that a new one cannot be made.
+	// Keep the collection's number, and that a new one cannot be created.
 	from := min(8, len(b))
 	if kind == kindCreateRecords {
 		from = 1
@@ -45,7 +45,7 @@ func spoiled(coll uint32) (kind byte, b []byte) {
 		}
 	case 3:
 		b = append(b[:from], junk(rand.IntN(200))...)
-	case 4: // an argument that promises too much, or a condition that there is not
+	case 4: // an argument that promises too much, or an unknown condition
 		if kind != kindCreateRecords {
 			binary.LittleEndian.PutUint32(b[4:], rand.Uint32())
 		}
@@ -92,8 +92,8 @@ var leases = Attack{
 			b := recordHead(coll, most)
 			for range most {
 				// A place of 34 bits, lines less one of 10, a generation of 20
-				// (record/ref.go): most are about the collection's first spans, in
-				// their early generations, and some of these records are there.
+				// (record/ref.go): most are about the collection's first spans,
+				// in their early generations, and some of these records exist.
 				ref := rand.Uint64()
 				if rand.IntN(4) > 0 {
 					ref = rand.Uint64N(1<<14)<<30 | rand.Uint64N(4)<<20 | rand.Uint64N(8)
@@ -137,7 +137,7 @@ var shortLived = Attack{
 	},
 }
 
-// together runs work in so many goroutines, and returns one of their errors.
+// together runs work in n goroutines, and returns one of their errors.
 func together(n int, work func() error) error {
 	errs := make(chan error, n)
 	for range n {
@@ -174,7 +174,7 @@ var fullRecords = Attack{
 				return err
 			}
 			defer func() {
-				// Also when the attack is over: what it took is to be given back.
+				// Also after the attack has ended: what it took must be given back.
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 				defer cancel()
 				if _, err := c.DropCollection(ctx, name); err == nil {
@@ -190,8 +190,8 @@ var fullRecords = Attack{
 	},
 }
 
-// fillers put at the same time, and afterFull is how many more records each puts
-// into the full collection.
+// fillers put at the same time, and afterFull is how many more records each
+// puts into the full collection.
 const (
 	fillers   = 16
 	afterFull = 100

@@ -15,17 +15,17 @@ import (
 )
 
 // stranger is a client with rings (fastmsg/handshake.go, fastmsg/message.go)
-// that does the handshake, and then what an attack makes it do.
+// that does the handshake, and then what an attack requires.
 type stranger struct {
 	cq     rdma.CompletionQueue
 	qp     rdma.QueuePair
 	region rdma.Region // mailbox and answers
-	source rdma.Region // what is written from
+	source rdma.Region // source of writes
 	ring   rdma.Remote // of the server
-	at     uint64      // where in it the next message goes
+	at     uint64      // where in it the next message begins
 }
 
-// sourceBytes is what a stranger writes at once, at most.
+// sourceBytes bounds a single write of a stranger.
 const sourceBytes = 64 << 10
 
 // openDevice opens a device whose connections come from the attacker's hosts.
@@ -41,7 +41,7 @@ func (e *Enemy) openDevice(transport string) (rdma.Device, error) {
 	}})
 }
 
-// addr is where a transport's connections are dialed.
+// addr returns the address of a transport.
 func (e *Enemy) addr(transport string) string {
 	if transport == "shm" {
 		return e.target.Socket
@@ -49,13 +49,13 @@ func (e *Enemy) addr(transport string) string {
 	return e.target.Addr
 }
 
-// dialRing connects with a region of so many bytes for answers, of which a small ring
-// is used.
+// dialRing connects with a region of regionBytes for answers, of which a small
+// ring is used.
 func (e *Enemy) dialRing(ctx context.Context, dev rdma.Device, transport string, regionBytes int) (*stranger, error) {
 	return e.dialRings(ctx, dev, transport, regionBytes, fastmsg.MinRingBytes, 0)
 }
 
-// dialRings connects with a ring of that size for answers, and flags.
+// dialRings connects with a ring of ringBytes for answers, and flags.
 func (e *Enemy) dialRings(ctx context.Context, dev rdma.Device, transport string, regionBytes, ringBytes int, flags uint32) (_ *stranger, err error) {
 	x := &stranger{}
 	defer func() {
@@ -79,7 +79,7 @@ func (e *Enemy) dialRings(ctx context.Context, dev rdma.Device, transport string
 	private = binary.LittleEndian.AppendUint64(private, uint64(at.Key))
 	private = binary.LittleEndian.AppendUint64(private, at.Addr)
 	private = binary.LittleEndian.AppendUint64(private, e.target.BootID)
-	private = append(private, make([]byte, 16)...) // heartbeats as the server likes
+	private = append(private, make([]byte, 16)...) // the server chooses the heartbeats
 
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -98,7 +98,7 @@ func (e *Enemy) dialRings(ctx context.Context, dev rdma.Device, transport string
 	return x, nil
 }
 
-// outcome names what became of a dial.
+// outcome names the result of a dial.
 func outcome(err error) string {
 	if errors.Is(err, rdma.ErrRejected) {
 		return "refused"
@@ -120,7 +120,7 @@ func (x *stranger) close() {
 	}
 }
 
-// ringMessage is a well-formed request.
+// ringMessage returns a well-formed request.
 func ringMessage(kind byte, id uint64, body []byte) []byte {
 	fill := -len(body) & 7
 	b := binary.LittleEndian.AppendUint32(nil, uint32(fastmsg.HeaderBytes+len(body)+fill))
@@ -130,8 +130,8 @@ func ringMessage(kind byte, id uint64, body []byte) []byte {
 	return append(b, make([]byte, fill)...)
 }
 
-// send writes bytes behind those sent before, and announces them. The ring is
-// larger than what is ever sent.
+// send writes bytes after those sent before, and announces them. The ring is
+// larger than the sum of all messages.
 func (x *stranger) send(b []byte) error {
 	if err := x.post(x.at, b, uint32(len(b)/8)); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (x *stranger) post(offset uint64, b []byte, imm uint32) error {
 	return err
 }
 
-// next waits for the completion of an operation, and forgets others.
+// next waits for the completion of an operation, and drops others.
 func (x *stranger) next(ctx context.Context, op rdma.Op) (rdma.Completion, error) {
 	for {
 		var done [1]rdma.Completion

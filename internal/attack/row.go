@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// Row is what came of attacks.
+// Row is the result of attacks.
 type Row struct {
 	Attack   string  `json:"attack"`
 	Small    bool    `json:"small,omitempty"`
@@ -19,12 +19,12 @@ type Row struct {
 	Seconds  float64 `json:"seconds"`
 
 	Clients []ClientRow `json:"clients"`
-	// The server's process: the most of everything, and how it was in the end.
+	// The server's process: the maximum of each value, and the values at the end.
 	Alone  Sample `json:"alone"`
 	Beside Sample `json:"beside"`
 	After  Sample `json:"after"`
-	// GivenBack is how many seconds after the attack the server held little
-	// more than before; negative: it did not in time.
+	// GivenBack is after how many seconds the server held little more than
+	// before the attack; negative: it did not in time.
 	GivenBack float64                   `json:"given_back_s"`
 	Limit     int64                     `json:"memory_limit"`
 	Budgets   []catfish.BudgetStats     `json:"budgets"`
@@ -50,7 +50,7 @@ func (r *Row) cut(clients []*honest, part func(*ClientRow) *Part) {
 		c := &r.Clients[i]
 		c.Name = h.name
 		p, errs := h.record.cut()
-		if part == nil { // not measured, but wrong is wrong
+		if part == nil { // not measured, but a wrong answer still counts
 			c.Alone.Wrong += p.Wrong
 			continue
 		}
@@ -59,24 +59,24 @@ func (r *Row) cut(clients []*honest, part func(*ClientRow) *Part) {
 	}
 }
 
-// Limits of what is promised.
+// Limits of the promises.
 const (
-	// logBurst and logRate, in bytes and bytes a second: of each message that
-	// a peer can cause, twenty at once and one a second pass; there are some
-	// twenty such messages, of 300 bytes.
+	// logBurst and logRate, in bytes and bytes a second: of each message that a
+	// peer can cause, twenty at once and one a second are logged. There are
+	// some twenty such messages, of 300 bytes.
 	logBurst = 128 << 10
 	logRate  = 8 << 10
 	// mostSlower is how much slower the honest clients' p99 may be beside
 	// requests that take long, and leastRate the share of their rate that they
-	// keep beside anything.
+	// keep beside any attack.
 	mostSlower = 3
 	leastRate  = 0.5
-	// fewestDials is the share of new clients that get in.
+	// fewestDials is the share of new clients that connect.
 	fewestDials = 0.9
 )
 
-// Broken returns what was promised and does not hold. timed is whether times
-// and rates are judged, too: they say nothing where others use the machine.
+// Broken returns the promises that do not hold. timed is whether times and
+// rates are judged, too: they are meaningless on a machine that others use.
 func (r *Row) Broken(attacks []Attack, timed bool) (broken []string) {
 	say := func(format string, a ...any) { broken = append(broken, fmt.Sprintf(format, a...)) }
 	if r.Died != "" {
@@ -97,8 +97,8 @@ func (r *Row) Broken(attacks []Attack, timed bool) (broken []string) {
 			r.judgeTimes(c, attacks, say)
 		}
 	}
-	// Between two looks at the memory, and while it is given back, an eighth
-	// more than the limit may be held.
+	// Between two samples of the memory, and while it is given back, the server
+	// may hold an eighth more than the limit.
 	if most := r.Limit + r.Limit/8; r.Limit > 0 && r.Beside.Peak > most {
 		say("%d bytes resident, limit %d and an eighth of it", r.Beside.Peak, r.Limit)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// Config is what to measure.
+// Config says what to measure.
 type Config struct {
 	ServerConfig
 	Spawn    child.Spawn // an attacker's process, which calls ChildMain
@@ -25,15 +25,15 @@ type Config struct {
 	After time.Duration
 }
 
-// stopTime is how long attackers may take to end: on a busy machine they have got
-// little of it so far.
+// stopTime is how long attackers may take to end: on a busy machine they have
+// hardly run so far.
 const stopTime = time.Minute
 
-// sampleEvery is how often the server's process is looked at.
+// sampleEvery is the interval between samples of the server's process.
 const sampleEvery = 100 * time.Millisecond
 
-// Run measures what honest clients notice of attacks. Its error is that the
-// measurement failed; what the attacks broke is in the Row.
+// Run measures the effect of attacks on honest clients. Its error says that the
+// measurement failed; the promises that the attacks broke are in the Row.
 func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	qs, err := newQuestions(cfg.Objects)
 	if err != nil {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	}
 	defer closeAll(clients)
 	enemies, err := startAttackers(ctx, cfg.Spawn, cfg.Attacks, Job{Target: srv.Target, Small: cfg.Small, SameHost: cfg.SameHost,
-		Shares: cfg.Small, // Of a busy machine nothing may be left, and tests measure no rates.
+		Shares: cfg.Small, // A busy machine may have no idle time, and tests measure no rates.
 	})
 	if err != nil {
 		return row, err
@@ -108,8 +108,8 @@ func Run(ctx context.Context, cfg Config) (_ Row, err error) {
 	return row, err
 }
 
-// honestClients are all that watch: the readers and the writer, those of records and
-// of features, new clients, and uploads if an attack is on those.
+// honestClients returns all clients that watch: the readers and the writer, those
+// of records and of features, new clients, and uploads if an attack is on those.
 func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([]*honest, error) {
 	all, err := newHonest(ctx, t, qs, cfg.Rate)
 	if err != nil {
@@ -150,7 +150,7 @@ func honestClients(ctx context.Context, t Target, qs []question, cfg *Config) ([
 	return all, nil
 }
 
-// watch looks at the server for a while, and keeps the most of everything.
+// watch samples the server for a while, and keeps the maximum of each value.
 func (s *server) watch(ctx context.Context, d time.Duration, most *Sample) error {
 	for end := time.Now().Add(d); time.Now().Before(end); pause(ctx, sampleEvery) {
 		m, err := s.sample()
@@ -166,9 +166,9 @@ func (s *server) watch(ctx context.Context, d time.Duration, most *Sample) error
 	return nil
 }
 
-// Given back is what leaves little more than before. The server's guard leaves
-// 64 MiB of what clients held in the heap, and Go lets that double before it
-// collects; trees grow by what was written.
+// Little more than before counts as given back. The server's guard leaves 64
+// MiB of what clients held in the heap, and Go lets that double before it
+// collects; trees grow by the written objects.
 const (
 	keptBytes       = 192 << 20
 	keptDescriptors = 64

@@ -38,11 +38,11 @@ type server struct {
 	cmd   *exec.Cmd
 	dir   string // of its socket
 	log   counter
-	ended chan struct{} // closed when the process is gone; then err is set
+	ended chan struct{} // closed when the process has ended; then err is set
 	err   error
 }
 
-// counter counts what is written, and passes it on.
+// counter counts the written bytes, and passes them on.
 type counter struct {
 	n atomic.Int64
 	w io.Writer
@@ -73,7 +73,7 @@ func startServer(ctx context.Context, cfg ServerConfig) (_ *server, err error) {
 		args = append(args, "--http", "127.0.0.1:0", "--tls-cert", cert, "--tls-key", key)
 	}
 	cmd := exec.Command(cfg.Binary, args...)
-	if cfg.CPUs != "" { // which this process, and with it 'serve --cpus', may not have
+	if cfg.CPUs != "" { // which the affinity of this process, and with it 'serve --cpus', may exclude
 		cmd = exec.Command("taskset", append([]string{"-c", cfg.CPUs, cfg.Binary}, args...)...)
 	}
 	s := &server{cmd: cmd, dir: dir, ended: make(chan struct{})}
@@ -135,7 +135,7 @@ func (s *server) stop() (err error) {
 		return err
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	// If it does not end, its log has what its goroutines wait for.
+	// If it does not end, the stacks in its log show what its goroutines wait for.
 	quit := time.AfterFunc(patience, func() { _ = s.cmd.Process.Signal(syscall.SIGQUIT) })
 	defer quit.Stop()
 	kill := time.AfterFunc(2*patience, func() { _ = s.cmd.Process.Kill() })
@@ -147,10 +147,10 @@ func (s *server) stop() (err error) {
 	return nil
 }
 
-// errDied: the server ended, and nobody told it to.
+// errDied: the server ended without a signal from this process.
 var errDied = errors.New("attack: the server died")
 
-// died tells whether the server has ended, and how.
+// died reports whether the server has ended, and how.
 func (s *server) died() error {
 	select {
 	case <-s.ended:
@@ -160,7 +160,7 @@ func (s *server) died() error {
 	}
 }
 
-// Sample is the server's process at a moment.
+// Sample is the state of the server's process at one time.
 type Sample struct {
 	Seconds     float64 `json:"seconds"` // since the first one
 	Resident    int64   `json:"resident"`
@@ -172,7 +172,7 @@ type Sample struct {
 	LogBytes    int64   `json:"log_bytes"`
 }
 
-// sample asks the kernel.
+// sample reads the values of the kernel.
 func (s *server) sample() (m Sample, err error) {
 	proc := "/proc/" + strconv.Itoa(s.cmd.Process.Pid)
 	b, err := os.ReadFile(proc + "/status")
@@ -184,7 +184,7 @@ func (s *server) sample() (m Sample, err error) {
 		if len(f) < 2 {
 			continue
 		}
-		n, _ := strconv.ParseInt(f[1], 10, 64) // Other lines are no numbers.
+		n, _ := strconv.ParseInt(f[1], 10, 64) // Other lines have no numbers.
 		switch f[0] {
 		case "VmRSS:":
 			m.Resident = n << 10
@@ -202,7 +202,7 @@ func (s *server) sample() (m Sample, err error) {
 	return m, nil
 }
 
-// status asks the server itself, as a client.
+// status queries the server as a client.
 func (s *server) status(ctx context.Context) (catfish.ServerStats, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

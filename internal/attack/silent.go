@@ -9,7 +9,7 @@ import (
 // silentOpen is how many connections each goroutine of a flood keeps open.
 const silentOpen = 200
 
-// flood dials at the rate of a flood, and closes only what it opened long ago.
+// flood dials at the rate of a flood, and closes only connections opened long ago.
 func (e *Enemy) flood(ctx context.Context, dial func(ctx context.Context, i int) (net.Conn, error)) error {
 	return e.each(ctx, e.size(8, 2), func(ctx context.Context, i int) error {
 		open := make([]net.Conn, e.size(silentOpen, 40))
@@ -47,7 +47,7 @@ func (e *Enemy) dialSilent(ctx context.Context, i int, b []byte) (net.Conn, erro
 	}
 	_ = c.(*net.TCPConn).SetLinger(0)
 	if len(b) > 0 {
-		_, _ = c.Write(b) // It may be shed already.
+		_, _ = c.Write(b) // The server may have shed it already.
 	}
 	return c, nil
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 )
 
-// soakAttacks are what goes on beside the honest clients of a soak: client
-// processes that are killed, connections that are cut, collections that come
-// and go, large answers, and all that attacks records.
+// soakAttacks run beside the honest clients of a soak: client processes that
+// are killed, connections that are cut, collections that are created and
+// dropped, large answers, and all attacks on records.
 func soakAttacks() []Attack {
 	return []Attack{
 		stopped, resets, collections, longRequests,
@@ -27,7 +27,7 @@ func soakAttacks() []Attack {
 // soakEvery is how often a soak takes a sample.
 const soakEvery = 2 * time.Second
 
-// Soak has clients, collections and writes come and go for cfg.Duration, and
+// Soak creates and drops clients, collections and writes for cfg.Duration, and
 // returns samples of the server. cfg.Attacks do not matter.
 func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error) {
 	cfg.Attacks, cfg.Name, cfg.Small = append(soakAttacks(), idleUploads), "soak", true
@@ -35,7 +35,7 @@ func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error
 	if err != nil {
 		return nil, row, err
 	}
-	// Collections that are filled are to come and go within a quarter of a soak.
+	// Filled collections must come and go within a quarter of a soak.
 	cfg.Flags = append([]string{"--slab-bytes", "256MiB"}, cfg.Flags...)
 	srv, err := startServer(ctx, cfg.ServerConfig)
 	if err != nil {
@@ -82,7 +82,7 @@ func Soak(ctx context.Context, cfg Config) (samples []Sample, row Row, err error
 	return samples, row, errors.Join(err, ended)
 }
 
-// inside is a sample with what only the server knows.
+// inside returns a sample that includes the values only the server knows.
 func (s *server) inside(ctx context.Context) (Sample, error) {
 	m, err := s.sample()
 	if err = errors.Join(s.died(), err); err != nil {
@@ -93,8 +93,8 @@ func (s *server) inside(ctx context.Context) (Sample, error) {
 	return m, err
 }
 
-// A soak's end may hold so much more than its first half: what is held varies
-// with what goes on at the moment.
+// A soak's end may hold this much more than its first half: what is held varies
+// with the work of the moment.
 const (
 	soakBytes       = 64 << 20
 	soakLive        = 8 << 20
@@ -102,9 +102,9 @@ const (
 	soakGoroutines  = 64
 )
 
-// Grew returns what was not flat: the last quarter of the samples is compared
-// with the second one. What leaks is held in every sample, while large answers
-// and new clients are in some, in more of them when attackers get more
+// Grew returns the values that were not flat: the last quarter of the samples
+// is compared with the second one. A leak is held in every sample, while large
+// answers and new clients are in some, in more of them when attackers get more
 // processor. So the least twentieth is compared, not the median.
 func Grew(samples []Sample) (grew []string) {
 	n := len(samples) / 4
@@ -120,7 +120,7 @@ func Grew(samples []Sample) (grew []string) {
 	return grew
 }
 
-// measures are what has to be flat.
+// measures are the values that must be flat.
 var measures = []struct {
 	name, file, unit string
 	most             float64
@@ -133,7 +133,7 @@ var measures = []struct {
 	{"Threads", "threads", "threads", 16, func(s *Sample) float64 { return float64(s.Threads) }},
 }
 
-// low is what 19 of 20 samples exceed.
+// low returns the value that 19 of 20 samples exceed.
 func low(samples []Sample, value func(*Sample) float64) float64 {
 	v := make([]float64, len(samples))
 	for i := range samples {

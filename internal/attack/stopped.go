@@ -55,5 +55,5 @@ func another(ctx context.Context, j Job) (cmd *exec.Cmd, end func(), err error) 
 	return cmd, end, nil
 }
 
-// selfPath is this program.
+// selfPath is the path of this program.
 const selfPath = "/proc/self/exe"

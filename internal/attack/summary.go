@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// summary is a row of the tables in docs/security.md: the attack, what it did, the
-// least rate that an honest client kept and how much larger the p99 of one became,
-// with which client that was, wrong answers and errors of all of them, and the most
-// memory that the server had.
+// summary returns a row of the tables in docs/security.md: the attack, its
+// counts, the least rate that an honest client kept and how much larger the p99
+// of one became, with the client's name, wrong answers and errors of all of
+// them, and the maximum memory of the server.
 func (r *Row) summary() string {
 	rate, p99 := math.Inf(1), 0.0
 	var slowed, delayed string
@@ -31,7 +31,7 @@ func (r *Row) summary() string {
 		r.Attack, r.did(), 100*min(rate, 1), slowed, p99, delayed, wrong, errors, r.Beside.Peak/mib)
 }
 
-// did is what the attackers counted, in an order that does not change.
+// did returns the attackers' counts, in a fixed order.
 func (r *Row) did() string {
 	var all []string
 	for name, counts := range r.Attackers {

@@ -15,7 +15,7 @@ import (
 type Target struct {
 	Addr   string `json:"addr"`
 	GRPC   string `json:"grpc"`
-	HTTP   string `json:"http"`   // empty: there is none, and no TLS
+	HTTP   string `json:"http"`   // empty: no HTTP, and no TLS
 	Socket string `json:"socket"` // of transport shm
 	BootID uint64 `json:"boot_id,string"`
 }
@@ -36,10 +36,10 @@ func preamble(kind uint16) []byte {
 	return binary.LittleEndian.AppendUint16(b, kind)
 }
 
-// patience bounds everything that should take no time.
+// patience bounds every operation that should take no time.
 const patience = 10 * time.Second
 
-// NewTarget asks the server at addr what it is.
+// NewTarget queries the server at addr.
 func NewTarget(ctx context.Context, addr, grpc string) (t Target, err error) {
 	t = Target{Addr: addr, GRPC: grpc}
 	var d net.Dialer

@@ -43,7 +43,7 @@ var unreadRings = Attack{
 	},
 }
 
-// unreadTime is longer than servers wait for who takes nothing.
+// unreadTime is longer than servers wait for a client that takes nothing.
 const unreadTime = 20 * time.Second
 
 var unreadSockets = Attack{
@@ -127,7 +127,7 @@ var unreadLanes = Attack{
 	},
 }
 
-// slab asks over soft where the tree is.
+// slab requests over soft the location of the tree.
 func (e *Enemy) slab(ctx context.Context) (rdma.Remote, error) {
 	dev, err := e.openDevice("soft")
 	if err != nil {

@@ -106,7 +106,7 @@ var idleUploads = Attack{
 					break
 				}
 			}
-			// It ends when the server has had enough of waiting.
+			// It ends when the server stops waiting.
 			err = stream.RecvMsg(&catfishv1.LoadResponse{})
 			e.count("upload "+status.Code(err).String(), 1)
 			return err

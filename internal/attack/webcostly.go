@@ -24,7 +24,7 @@ var httpCostly = Attack{
 			defer tr.CloseIdleConnections()
 			for ctx.Err() == nil {
 				path := costlyPaths[rand.IntN(len(costlyPaths))]
-				// Each is another one, which has to be compiled.
+				// Each is a different one, which must be compiled.
 				filter := fmt.Sprintf("(%s) AND n <> %d", filters[rand.IntN(len(filters))], -1-rand.IntN(1e6))
 				if err := e.askWeb(ctx, tr, path+"filter="+url.QueryEscape(filter)); err != nil {
 					return err
@@ -35,7 +35,7 @@ var httpCostly = Attack{
 	},
 }
 
-// costlyPaths are what is asked for, in all of the south.
+// costlyPaths are the requested paths, for all of the south.
 var costlyPaths = []string{
 	"/items?limit=1&", "/items?limit=10000&numberMatched=false&bbox=-180,-80,180,-10&", "/nearest?point=0,-80&limit=10000&",
 	"/counts?zoom=6&", "/tiles/1/0/1.mvt?",

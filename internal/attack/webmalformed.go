@@ -41,7 +41,7 @@ var httpMalformed = Attack{
 				return err
 			}
 			defer c.Close()
-			go func() { _, _ = io.WriteString(c, webRubbish()) }() // It may be refused before it is whole.
+			go func() { _, _ = io.WriteString(c, webRubbish()) }() // The server may refuse it before it is complete.
 			_ = c.SetReadDeadline(time.Now().Add(time.Second))
 			res, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 var httpStreams = Attack{
 	Name: "http-streams", shows: "streams", web: true,
 	What:    "event streams of the whole world up to the limit and beyond, none of which is read, while features are written",
-	prepare: litter, // Then there are the properties of the filter.
+	prepare: litter, // The features have the properties of the filter.
 	run: func(ctx context.Context, e *Enemy) error {
 		go func() {
 			for ctx.Err() == nil {
@@ -50,8 +50,9 @@ var httpStreams = Attack{
 	},
 }
 
-// litterPause is between writes of 256 features, so there are some 1000 a second: what streams
-// cost is to be seen, not what a client takes that writes as fast as can be.
+// litterPause is the pause between writes of 256 features, so there are some 1000 a
+// second: the measurement shows the cost of streams, not of a client that writes as fast
+// as possible.
 const litterPause = 256 * time.Millisecond
 
 // writeLitter moves features of the litter, until it fails.

@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// A server whose HTTP is attacked has TLS, without which there is no HTTP/2; its gRPC
-// has it then, too. Clients trust whatever certificate it has: who it is, is not what
-// is tested.
+// A server whose HTTP is attacked has TLS, without which there is no HTTP/2;
+// its gRPC has it then, too. Clients trust any certificate: its identity is not
+// under test.
 
 // tls is the configuration of clients.
 func (t *Target) tls(protocols ...string) *tls.Config {

@@ -3,9 +3,8 @@
 //
 //	go run ./exported [-C DIR]
 //
-// It counts constants, variables, types and functions, and methods apart;
-// not those of commands, of internal packages, of tests and of generated
-// files.
+// It counts constants, variables, types and functions, and methods separately;
+// not those of commands, of internal packages, of tests and of generated files.
 package main
 
 import (
@@ -85,7 +84,7 @@ func run(w io.Writer, dir string) error {
 	return nil
 }
 
-// hasModule reports whether a directory is a module of its own.
+// hasModule reports whether a directory has its own module.
 func hasModule(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "go.mod"))
 	return err == nil
@@ -123,7 +122,7 @@ func (c *count) one(n *ast.Ident) {
 	}
 }
 
-// receiver is the name of a method's type.
+// receiver returns the name of a method's type.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:

@@ -4,8 +4,8 @@
 //	go run ./importgraph [-C DIR] [-levels FILE] [-format text|mermaid] [-all]
 //
 // levels.txt lists the packages from the top down; an import must lead to a
-// lower line. With -levels none nothing is checked, and a package stands
-// above all that it imports: for commits whose layout was another.
+// lower line. With -levels none nothing is checked, and a package stands above
+// all that it imports: for commits with another layout.
 //
 // An import that also leads there by way of another package is left out of
 // the drawing, but not of the check; -all draws it. Imports of tests do not
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// run draws, then checks: a failure is easier to mend with the drawing.
+// run draws, then checks: a failure is easier to fix with the drawing.
 func run(w io.Writer, dir, levels, format string, all bool) error {
 	g, err := load(dir)
 	if err != nil {
@@ -76,8 +76,8 @@ func run(w io.Writer, dir, levels, format string, all bool) error {
 // graph has the imports of each package, without the module's path.
 type graph map[string][]string
 
-// load asks go list, with the tag ofi and without: a file of either kind may
-// import what the other does not.
+// load runs go list, with the tag ofi and without: a file of either kind may
+// import a package that the other does not.
 func load(dir string) (graph, error) {
 	g := graph{}
 	for _, tags := range []string{"", "ofi"} {
@@ -118,8 +118,8 @@ type row struct {
 	pkgs []string
 }
 
-// arrange puts the packages on the levels of a list, and says what is wrong
-// with either.
+// arrange puts the packages on the levels of a list, and returns the mistakes
+// in either.
 func (g graph) arrange(text string) (rows []row, err error) {
 	level := map[string]int{}
 	var wrong []error
@@ -202,12 +202,12 @@ func (g graph) packages() []string {
 	return all
 }
 
-// reaches reports whether p imports q, by way of others or by itself.
+// reaches reports whether p imports q, directly or through others.
 func (g graph) reaches(p, q string) bool {
 	return slices.ContainsFunc(g[p], func(r string) bool { return r == q || g.reaches(r, q) })
 }
 
-// reduced is the graph without imports that others imply.
+// reduced returns the graph without imports that others imply.
 func (g graph) reduced() graph {
 	less := graph{}
 	for p, imports := range g {

@@ -1,10 +1,10 @@
-// Command sbom writes what modules a Go program was built from, as a software bill of
-// materials by CycloneDX 1.6 in JSON.
+// Command sbom writes the modules from which a Go program was built, as a
+// software bill of materials by CycloneDX 1.6 in JSON.
 //
 //	go run ./sbom PROGRAM DOCUMENT VERSION
 //
-// It reads what the linker wrote into the program, so it lists what is linked in, at
-// its versions, and not what go.mod allows. The same program gives the same document.
+// It reads the linker's list in the program, so it lists the modules linked in, at their
+// versions, and not those that go.mod allows. The same program gives the same document.
 package main
 
 import (
@@ -37,8 +37,8 @@ func run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	// The linker knows the version of what it linked, but of the program only in a
-	// build by its module's version.
+	// The linker knows the versions of the linked modules, but the program's
+	// own only in a build by its module's version.
 	info.Main.Version = args[2]
 	bom, err := describe(filepath.Base(args[0]), info)
 	if err != nil {
@@ -56,8 +56,8 @@ func encode(w io.Writer, bom *cyclonedx.BOM) error {
 	return cyclonedx.NewBOMEncoder(w, cyclonedx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom, cyclonedx.SpecVersion1_6)
 }
 
-// describe is the bill of a program. It has no time and no serial number: they would
-// differ from one build of the same source to the next.
+// describe returns the bill of a program. It has no time and no serial number:
+// they would differ between builds of the same source.
 func describe(name string, info *debug.BuildInfo) (*cyclonedx.BOM, error) {
 	program := cyclonedx.Component{
 		BOMRef: info.Main.Path, Type: cyclonedx.ComponentTypeApplication, Name: name, Version: info.Main.Version, PackageURL: purl(&info.Main),
@@ -89,7 +89,7 @@ func describe(name string, info *debug.BuildInfo) (*cyclonedx.BOM, error) {
 	return bom, nil
 }
 
-// properties are for which platform it was built, and how.
+// properties returns the platform for which the program was built, and the build settings.
 func properties(info *debug.BuildInfo) *[]cyclonedx.Property {
 	var all []cyclonedx.Property
 	for _, s := range info.Settings {
@@ -101,7 +101,7 @@ func properties(info *debug.BuildInfo) *[]cyclonedx.Property {
 	return &all
 }
 
-// purl is a module's package URL.
+// purl returns a module's package URL.
 func purl(m *debug.Module) string {
 	u := "pkg:golang/" + m.Path
 	if m.Version != "" && m.Version != "(devel)" {
@@ -110,7 +110,7 @@ func purl(m *debug.Module) string {
 	return u
 }
 
-// sha256Of is a sum of go.sum, h1:BASE64, in hexadecimal.
+// sha256Of returns a sum of go.sum, h1:BASE64, in hexadecimal.
 func sha256Of(sum string) (string, error) {
 	text, ok := strings.CutPrefix(sum, "h1:")
 	b, err := base64.StdEncoding.DecodeString(text)

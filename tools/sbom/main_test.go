@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// This test's own program has the modules that it is made of, each time the same.
+// The bill of this test's own program lists its modules, each time the same.
 func TestDescribe(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

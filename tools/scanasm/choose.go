@@ -17,9 +17,9 @@ func chooses() {
 	meetAVX512()
 }
 
-// growth emits by how much the margin of each child's box grows if it takes
-// r, in registers of width bytes that are loaded from half as many, and the
-// least of these for each lane.
+// growth emits by how much the margin of each child's box grows if it takes r,
+// in registers of width bytes that are loaded from half as many, and the least
+// of these for each lane.
 func growth(name string, vec, half func() reg.VecVirtual, width int, doc string) {
 	TEXT(name, NOSPLIT, "func(n *uint64, groups int, r *float32, floor, out, rest *float64)")
 	Doc(doc)
@@ -118,7 +118,7 @@ func atMost(name string, masks bool, doc string) {
 
 const meetSignature = "func(n *uint64, groups int, q *float32, m *uint64)"
 
-// given loads a query that is already in units of the frame.
+// given loads a query in units of the frame.
 func given(q reg.GPVirtual, vec func() reg.VecVirtual) (query [4]reg.VecVirtual) {
 	for i := range query {
 		query[i] = vec()

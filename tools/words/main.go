@@ -30,7 +30,7 @@ import (
 //go:embed phrases.txt
 var phrasesText string
 
-// phrase is a pattern and what replaces it.
+// phrase is a pattern and its replacement.
 type phrase struct {
 	pattern *regexp.Regexp
 	instead string

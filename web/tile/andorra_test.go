@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// andorra is a collection of the country's 29,149 places, streets and buildings.
+// andorra returns a collection of the country's 29,149 places, streets and buildings.
 func andorra(t testing.TB) *store.Collection {
 	r, err := files.Open("../../datasets/testdata/andorra.osm.pbf", files.Options{})
 	if err != nil {
@@ -27,7 +27,7 @@ func andorra(t testing.TB) *store.Collection {
 		}
 		g, err := feature.Normalise(p.Geometry, feature.Options{Space: feature.Geographic})
 		if err != nil {
-			continue // Two or three rings that cross themselves.
+			continue // Two or three rings cross themselves.
 		}
 		value, err := feature.Append(nil, g, p.Properties)
 		if err != nil {
@@ -41,8 +41,8 @@ func andorra(t testing.TB) *store.Collection {
 	return c
 }
 
-// TestAndorra: a crowded country at all zooms: no tile is too large, each can be read,
-// and each feature of a tile at a high zoom is in it.
+// TestAndorra: a crowded country at all zooms: no tile is too large, each can
+// be decoded, and each feature of a tile at a high zoom is in it.
 func TestAndorra(t *testing.T) {
 	c := andorra(t)
 	in := orb.Point{1.5218, 42.5069} // Andorra la Vella

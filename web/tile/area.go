@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// extent is a tile's side, and buffer what is drawn beyond, in units. Both are
-	// what others use, too (MVT specification 4.1; PostGIS, geojson-vt): strokes
-	// and circles of up to 8 pixels are whole at borders.
+	// extent is a tile's side, and buffer the margin drawn beyond it, in units.
+	// Both are common values (MVT specification 4.1; PostGIS, geojson-vt):
+	// strokes and circles of up to 8 pixels are whole at borders.
 	extent = 4096
 	buffer = 64
 	// pixel is one in units, of a tile that is drawn 512 pixels wide.
@@ -19,23 +19,23 @@ const (
 	// MaxZoom is the deepest zoom: a unit is 0.6 mm there.
 	MaxZoom = 24
 
-	// MaxLatitude is where the world ends in Web Mercator, a square:
+	// MaxLatitude is the edge of the world in Web Mercator, a square:
 	// atan(sinh(pi)).
 	MaxLatitude = 85.05112877980659
 )
 
-// area is a tile's.
+// area is a tile's area.
 type area struct {
 	z, x, y int
 	n       float64 // tiles to a side
-	// Longitudes of what is drawn, with the buffer, may be beyond 180 degrees;
+	// Longitudes of the drawn area, with the buffer, may be beyond 180 degrees;
 	// latitudes are not beyond the world's.
 	west, south, east, north float64
 	copies                   []worldCopy
 }
 
-// worldCopy is the part of the world, in degrees, that a tile shows of one copy:
-// beside 180 degrees another copy of the world begins.
+// worldCopy is the part of one copy of the world, in degrees, that a tile
+// shows: at 180 degrees another copy of the world begins.
 //
 //	  copy -1     copy 0        copy 1
 //	------180|-180 ----- 180|-180------
@@ -63,10 +63,10 @@ func newArea(z, x, y int) (*area, error) {
 	return a, nil
 }
 
-// longitude of a column of units.
+// longitude returns the longitude of a column of units.
 func (a *area) longitude(u float64) float64 { return (float64(a.x)+u/extent)/a.n*360 - 180 }
 
-// latitude of a row of units, within the world.
+// latitude returns the latitude of a row of units, within the world.
 func (a *area) latitude(u float64) float64 {
 	v := (float64(a.y) + u/extent) / a.n // 0 in the north, 1 in the south
 	switch {
@@ -78,7 +78,7 @@ func (a *area) latitude(u float64) float64 {
 	return math.Atan(math.Sinh(math.Pi*(1-2*v))) * 180 / math.Pi
 }
 
-// project gives units.
+// project returns units.
 func (a *area) project(p orb.Point, shift float64) orb.Point {
 	lat := min(max(p[1], -MaxLatitude), MaxLatitude)
 	return orb.Point{

@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// crowded has so many points: half all over the world, half in a country.
+// crowded returns a collection of n points: half all over the world, half in a country.
 func crowded(b *testing.B, n int) *store.Collection {
 	c := create(b, open(b, store.Options{SlabBytes: 4 << 30}), store.CollectionOptions{})
 	r := rand.New(rand.NewPCG(1, 2))

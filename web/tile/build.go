@@ -14,32 +14,32 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Errors. What is returned wraps one of them, or one of store's.
+// Errors. A returned error wraps one of them, or one of store's.
 var (
 	// ErrNoTile: there is no such tile.
 	ErrNoTile = errors.New("tile: no such tile")
-	// ErrSpace: tiles are of the sphere, and the collection is of a plane.
+	// ErrSpace: tiles are of the sphere, and the collection is planar.
 	ErrSpace = errors.New("tile: the collection is not geographic")
 	// ErrTooMany: counts would have too many cells. A smaller area has fewer.
 	ErrTooMany = errors.New("tile: too many for one answer")
 )
 
 const (
-	// MaxBytes is the largest tile, uncompressed: what Mapbox's and MapTiler's
-	// tools allow, too. A phone draws one in a frame or two.
+	// MaxBytes is the largest tile, uncompressed. Mapbox's and MapTiler's tools
+	// allow as much. A phone draws one in a frame or two.
 	MaxBytes = 500_000
 	// MaxFeatures is how many features a tile draws at most: with 50 bytes each
-	// they are MaxBytes, and reading them takes 20 ms.
+	// they take MaxBytes, and reading them takes 20 ms.
 	MaxFeatures = 10_000
-	// MaxFiltered is how many boxes of features there may be for a filter to look
-	// at: half a second of work. Of more it looks at a sample.
+	// MaxFiltered is up to how many boxes of features a filter looks at all:
+	// half a second of work. Of more it looks at a sample.
 	MaxFiltered = 200_000
 )
 
-// countNodes is how many nodes are counted at once: 0.1 ms.
+// countNodes is how many nodes one step counts: 0.1 ms.
 const countNodes = 512
 
-// Options say what a tile has of each feature, and of which.
+// Options select features, and the parts of each that a tile has.
 type Options struct {
 	// Fields are names of properties; none: all.
 	Fields []string
@@ -48,48 +48,48 @@ type Options struct {
 	// Filter is a condition (package feature/filter). Then features are counted one
 	// by one, and of more than MaxFiltered in the tile's area a sample (Tile.Sampled).
 	Filter string
-	// Also, if not nil, is a condition that Filter cannot have. It must be a function
-	// of the feature alone, and AlsoName another one for another condition. As with
-	// Filter, features are counted one by one.
+	// Also, if not nil, is a condition that Filter cannot express. It must be a
+	// function of the feature alone, and AlsoName must differ for different
+	// conditions. As with Filter, features are counted one by one.
 	Also     func(*store.Found) (bool, error)
 	AlsoName string
-	// Coding, if not nil, is how the bytes are compressed.
+	// Coding, if not nil, compresses the bytes.
 	Coding *Coding
 	// Pace and Hold are as in store.Query.
 	Pace func() error
 	Hold func(bytes int64) error
-	// Bound, if not nil, is called by a Cache for a tile that it has to draw. It calls
-	// draw once and returns nil, possibly after it has waited until few others draw, or
-	// returns why it did not.
+	// Bound, if not nil, is called by a Cache for a tile that it has to draw.
+	// It calls draw once and returns nil, possibly after a wait until few other
+	// tiles are drawn, or returns why it did not.
 	Bound func(ctx context.Context, draw func()) error
 }
 
 // Coding is a way to compress tiles.
 type Coding struct {
 	Name string // unique
-	// Encode returns data compressed, in memory of its own; nil: it would be no smaller.
+	// Encode returns data compressed, in new memory; nil: it would be no smaller.
 	Encode func(data []byte) ([]byte, error)
 }
 
-// filtered: features are looked at one by one.
+// filtered reports whether features are looked at one by one.
 func (o *Options) filtered() bool { return o.Filter != "" || o.Also != nil }
 
-// timed: the answer depends on the time, not only on what is stored. Filters that
-// have the word in a text are thought to.
+// timed reports whether the answer depends on the time, not only on stored
+// data. A filter with the word in a text counts as one that does.
 func (o *Options) timed() bool { return now.MatchString(o.Filter) }
 
 var now = regexp.MustCompile(`\bnow\b`)
 
 // Tile is a vector tile. It does not change.
 type Tile struct {
-	Data  []byte // nothing if nothing is there
+	Data  []byte // empty if the tile shows nothing
 	Coded bool   // Data is compressed, by Options.Coding
 	// ETag, in quotes, is equal for equal states of what the tile shows, with the
-	// same options, and for no others; it does not depend on Options.Coding. "": a write
-	// was under way there meanwhile, or the filter depends on the time.
+	// same options, and for no others; it does not depend on Options.Coding. "": a
+	// write there was in flight meanwhile, or the filter depends on the time.
 	ETag string
-	// Sampled, if not 0, says that a filter looked at the features of one in so many boxes,
-	// and counted each for so many, but for large shapes.
+	// Sampled, if not 0, says that a filter looked at the features of one in
+	// Sampled boxes, and counted each as Sampled features, except large shapes.
 	Sampled int
 
 	revision uint64
@@ -98,15 +98,15 @@ type Tile struct {
 
 // Builder draws tiles, and counts. The zero value is ready, and safe for concurrent use.
 type Builder struct {
-	// If not 0, less than the constants.
+	// If not 0, they are less than the constants.
 	MaxBytes, MaxFeatures, MaxFiltered int
 }
 
-// format of the bytes, and of what is drawn: another one gives other ETags.
+// format is the version of the bytes and of the drawing: another one gives other ETags.
 const format = 2
 
-// Tile draws a tile of a collection as it is now: with every write that was
-// acknowledged before. Other writes that are made meanwhile may be in it or not.
+// Tile draws a tile of a collection in its current state: with every write that
+// was acknowledged before. Concurrent writes may be in it or not.
 func (b *Builder) Tile(ctx context.Context, c *store.Collection, z, x, y int, o Options) (Tile, error) {
 	d, err := b.prepare(c, z, x, y, o)
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *Builder) Tile(ctx context.Context, c *store.Collection, z, x, y int, o 
 	return d.tile(ctx)
 }
 
-// drawing is one tile that is drawn.
+// drawing is the state of drawing one tile.
 type drawing struct {
 	*scratch
 	c        *store.Collection
@@ -170,7 +170,7 @@ func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing
 	return d, err
 }
 
-// tile draws it, and knows its revision (store.Changes).
+// tile draws the tile, and knows its revision (store.Changes).
 func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	before, err := d.c.Changes(d.q.Boxes())
 	if err != nil {
@@ -191,8 +191,8 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	}
 	if after.Begun == before.Ended && !d.o.timed() {
 		t.revision, t.until = before.Ended, d.until
-		// A state is a revision, the collection's name, and which features have expired
-		// since: all up to the one that is the first to expire now.
+		// A state is a revision, the collection's name, and which features have
+		// expired since: all up to the one that is now the first to expire.
 		t.ETag = fmt.Sprintf(`"%d-%x-%x-%x-%x-%x"`, format, before.Boot, before.Collection, t.revision, int64(t.until), crc32.ChecksumIEEE([]byte(d.name)))
 	}
 	if d.o.Coding != nil && len(t.Data) > 0 {
@@ -207,7 +207,7 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	return t, nil
 }
 
-// draw is the bytes.
+// draw returns the tile's bytes.
 func (d *drawing) draw(ctx context.Context) ([]byte, error) {
 	most := d.most
 	if d.o.filtered() {
@@ -233,11 +233,11 @@ func (d *drawing) draw(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// count is how many boxes there are, if not more than some.
+// count returns the number of boxes, if that is not more than most.
 func (d *drawing) count(ctx context.Context, most int) (n int, all bool, err error) {
 	for _, r := range d.q.Boxes() {
 		in, rest := d.c.Tree().CountSome(r, countNodes)
-		if rest != nil { // It is a long one, or met moves.
+		if rest != nil { // The count is long, or a move interrupted it.
 			if in, err = d.countOn(ctx, rest, most); err != nil {
 				return 0, false, err
 			}
@@ -249,8 +249,8 @@ func (d *drawing) count(ctx context.Context, most int) (n int, all bool, err err
 	return n, true, nil
 }
 
-// countOn goes on with a count, until there are surely more than some: what moves
-// meanwhile may be met twice, by a pass that will begin again.
+// countOn continues a count, until there are surely more than most boxes: a
+// pass that will restart may count twice a box that moved meanwhile.
 func (d *drawing) countOn(ctx context.Context, rest *rstar.Scan, most int) (int, error) {
 	defer rest.Close()
 	for !rest.Step(countNodes) && rest.Count() <= 2*most {
@@ -261,7 +261,7 @@ func (d *drawing) countOn(ctx context.Context, rest *rstar.Scan, most int) (int,
 	return rest.Count(), rest.Err()
 }
 
-// features draws each feature; not ok: there are too many, or they are too large.
+// features draws each feature; not ok: they are too many, or too large.
 func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error) {
 	defer d.layer.clear()
 	d.shaper.coarse = 1
@@ -278,7 +278,7 @@ func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error
 	return data, ok, nil
 }
 
-// search calls yield with the features of the area that the conditions are true of.
+// search calls yield with the features of the area for which the conditions hold.
 func (d *drawing) search(ctx context.Context, yield func(*store.Found) (bool, error)) error {
 	return d.c.SearchWith(ctx, d.q, &d.buffer, func(f *store.Found) (bool, error) {
 		if d.o.Also != nil {
@@ -290,7 +290,7 @@ func (d *drawing) search(ctx context.Context, yield func(*store.Found) (bool, er
 	})
 }
 
-// feature draws one; false: there is no more room.
+// feature draws a feature; false: the tile has no room.
 func (d *drawing) feature(f *store.Found) bool {
 	d.expires(f)
 	d.shaper.draw(&f.View)

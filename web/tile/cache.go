@@ -12,27 +12,27 @@ import (
 
 // A cache of tiles that is never stale
 //
-// A tile of revision r shows exactly the writes up to r to its area, and is right as
-// long as no other one to the area was acknowledged; both is known from
-// store.Collection.Changes, which argues it. So nobody tells the cache of writes:
-// each request asks how far the area has got, and takes a kept tile only if that is
-// its revision.
+// A tile of revision r shows exactly the writes up to r to its area, and is
+// valid as long as no later write to the area was acknowledged. Both follow
+// from store.Collection.Changes, whose comment argues it. So no write has to
+// notify the cache: each request asks for the area's revision, and takes a
+// cached tile only if that is its revision.
 //
 //	request   ended of the area == r of the tile, and nothing has expired since?
 //	            yes  the kept tile
 //	            no   draw it; keep it if it is of one revision
 //
-// A tile that could not be said to be of one revision, because a write was under way
-// in its area, is given once and not kept.
+// A tile for which no single revision can be given, because a write was in
+// flight in its area, is returned once and not kept.
 //
-// Requests that want the same tile at the same time wait for one of them to draw it,
-// and then ask the question above, as if it had been kept before. What was drawn
-// before a write that a waiting request must see has an older revision, so that
-// one draws again, or waits for one who has begun after it came: what that one draws
-// it may have as it is. So a request waits for two drawings at most, also where
-// none is of one revision. If only a few may draw at a time (Options.Bound), requests
-// wait for their turn before they are known to draw a tile: what is said to be drawn is
-// being drawn, and nobody waits for a tile whose drawer waits behind others.
+// Requests that want the same tile at the same time wait for one of them to draw
+// it, and then ask the question above, as if it had been cached before. A tile
+// drawn before a write that a waiting request must see has an older revision. So
+// one request draws again, or waits for a drawing that began after the request
+// came, whose result it may take unchanged. So a request waits for two drawings at
+// most, even if neither is of one revision. If Options.Bound limits the drawings,
+// requests wait for it before they are registered as drawing a tile: a registered
+// tile is being drawn, and no request waits for a tile that is queued.
 
 // Cache draws tiles and keeps them. All methods are safe for concurrent use.
 type Cache struct {
@@ -47,22 +47,22 @@ type Cache struct {
 	stats   CacheStats
 }
 
-// CacheStats count what became of requests.
+// CacheStats counts the outcomes of requests.
 type CacheStats struct {
 	Hits, Misses uint64
-	// Waits for a tile that somebody else was drawing.
+	// Waits for a tile that another request was drawing.
 	Waits uint64
-	// Uncertain tiles were drawn while a write was under way, and not kept.
+	// Uncertain tiles were drawn while a write was in flight, and not kept.
 	Uncertain uint64
 	// Evicted tiles made room for others.
 	Evicted uint64
 	Tiles   int
-	Bytes   int64 // that they take
-	Limit   int64 // that they may take
+	Bytes   int64 // that they use
+	Limit   int64 // that they may use
 }
 
-// key says which tile it is. The name is in the tile. The collection is known by its
-// number (store.Changes): a pointer would keep one in memory that was dropped, and
+// key identifies a tile. The name is in the tile. The collection is identified
+// by its number (store.Changes): a pointer would keep a dropped one in memory,
 // which no request finds any more.
 type key struct {
 	boot          uint64
@@ -76,18 +76,18 @@ type kept struct {
 	tile Tile
 }
 
-// flight is a tile that is drawn for all who want it.
+// flight is a tile that one request draws for all that want it.
 type flight struct {
 	done chan struct{}
 	tile Tile // when done, if ok
 	ok   bool
 }
 
-// keptBytes is what a tile takes besides its data: key, list element, two entries of
-// maps.
+// keptBytes is what a tile takes in addition to its data: key, list element,
+// two map entries.
 const keptBytes = 400
 
-// NewCache keeps at most so many bytes of tiles; 0: none.
+// NewCache keeps at most this number of bytes of tiles; 0: none.
 func NewCache(bytes int64, b Builder) *Cache {
 	return &Cache{b: b, bytes: bytes, tiles: map[key]*list.Element{}, drawing: map[key]*flight{}}
 }
@@ -102,22 +102,22 @@ func (o *Options) key() string {
 	return b.String()
 }
 
-// Tile is Builder.Tile, from memory if it is known to be the same. Options.Coding makes
-// another tile of it, which is drawn for itself.
+// Tile is Builder.Tile, from memory if it is known to be the same. With each
+// Options.Coding it is a different tile, drawn separately.
 func (c *Cache) Tile(ctx context.Context, of *store.Collection, z, x, y int, o Options) (Tile, error) {
 	d, err := c.b.prepare(of, z, x, y, o)
 	if err != nil {
 		return Tile{}, err
 	}
 	k := key{name: of.Name(), options: o.key(), z: z, x: x, y: y}
-	// Whoever draws it now may have begun before this request; later ones have not.
+	// The first drawing may have begun before this request; later ones have not.
 	for later := false; ; later = true {
 		t, f, err := c.get(&k, d, nil)
 		if f == nil && err == nil && t == nil {
 			later = true
 			mine := &flight{done: make(chan struct{})}
 			if stopped := d.bound(ctx, func() {
-				// Somebody else may have come first while this one waited.
+				// Another request may have come first while this one waited.
 				if t, f, err = c.get(&k, d, mine); f == mine {
 					f = nil
 					t, err = c.draw(ctx, k, d, mine)
@@ -143,7 +143,7 @@ func (c *Cache) Tile(ctx context.Context, of *store.Collection, z, x, y int, o O
 	}
 }
 
-// bound has draw called when few others draw.
+// bound calls draw when few other tiles are drawn.
 func (d *drawing) bound(ctx context.Context, draw func()) error {
 	if d.o.Bound == nil {
 		draw()
@@ -152,8 +152,8 @@ func (d *drawing) bound(ctx context.Context, draw func()) error {
 	return d.o.Bound(ctx, draw)
 }
 
-// get is the kept tile, if it is right. Else f is who draws it, nil: nobody. That is
-// mine then, if it is not nil.
+// get returns the cached tile if it is valid. Otherwise f is the drawing in
+// progress. If there is none, mine is registered, unless it is nil, and returned.
 func (c *Cache) get(k *key, d *drawing, mine *flight) (t *Tile, f *flight, err error) {
 	now, err := d.c.Changes(d.q.Boxes())
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Cache) get(k *key, d *drawing, mine *flight) (t *Tile, f *flight, err e
 
 // draw draws a tile, and keeps it.
 func (c *Cache) draw(ctx context.Context, k key, d *drawing, f *flight) (*Tile, error) {
-	defer func() { // Also if a condition panics: others wait.
+	defer func() { // Also if a condition panics: other requests wait.
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		switch {
@@ -221,14 +221,14 @@ func size(k key, t Tile) int64 {
 	return int64(cap(t.Data)+len(k.name)+len(k.options)+len(t.ETag)) + keptBytes
 }
 
-// forget lets go of a tile. mu is held.
+// forget removes a tile. mu is held.
 func (c *Cache) forget(e *list.Element) {
 	v := c.recent.Remove(e).(*kept)
 	delete(c.tiles, v.key)
 	c.size -= size(v.key, v.tile)
 }
 
-// Stats of the cache.
+// Stats returns the counters of the cache.
 func (c *Cache) Stats() CacheStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,8 +27,8 @@ func cached(t testing.TB, c *Cache, of *store.Collection, z, x, y int, o Options
 	return got
 }
 
-// TestCache: a write to the tile's area, by its old place or its new one, has it drawn
-// anew, and one elsewhere has not.
+// TestCache: a write to the tile's area, by its old place or its new one,
+// causes a new drawing, and one elsewhere does not.
 func TestCache(t *testing.T) {
 	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
 	k := NewCache(1<<20, Builder{})
@@ -84,8 +84,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestCacheExpiry: what has expired is not there, whether it is removed or not, and the
-// tag tells the states apart.
+// TestCacheExpiry: an expired feature is not shown, whether it is removed or
+// not, and the two states have different tags.
 func TestCacheExpiry(t *testing.T) {
 	clock := time.Duration(1 << 60)
 	c := create(t, open(t, store.Options{Now: func() time.Duration { return clock }}), store.CollectionOptions{})
@@ -114,8 +114,8 @@ func TestCacheExpiry(t *testing.T) {
 	}
 }
 
-// TestCacheBounds: the least recently used tiles go, and one that is larger than all
-// room is not kept.
+// TestCacheBounds: the least recently used tiles are evicted, and a tile larger
+// than the cache is not kept.
 func TestCacheBounds(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(1, 1)), 300, true)...)
 	const most = 20_000
@@ -172,8 +172,8 @@ func TestCacheNames(t *testing.T) {
 	}
 }
 
-// TestTagsAfterRestart: no two collections have a tag in common, nor do they before and
-// after a restart, where one may have lost a write that was not durable.
+// TestTagsAfterRestart: no two collections have a tag in common, also before
+// and after a restart, which may lose a write that was not durable.
 func TestTagsAfterRestart(t *testing.T) {
 	o := store.Options{Dir: t.TempDir(), Sync: disk.SyncOff}
 	tags := map[string]bool{}
@@ -187,7 +187,7 @@ func TestTagsAfterRestart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Len() == 0 && name == "b" { // Both begin with its revision next time.
+			if c.Len() == 0 && name == "b" { // Both begin with its revision after the restart.
 				put(t, c, store.Feature{Geometry: orb.Point{}})
 			}
 			tag := draw(t, Builder{}, c, 0, 0, 0, Options{}).ETag
@@ -202,8 +202,8 @@ func TestTagsAfterRestart(t *testing.T) {
 	}
 }
 
-// TestCacheWriteWhileDrawing: what is written while a tile is drawn is in what those get
-// who ask after it, though they wait for that drawing; and the tile is not kept.
+// TestCacheWriteWhileDrawing: a write made while a tile is drawn is in the tile of
+// later requests, though they wait for that drawing; and the tile is not kept.
 func TestCacheWriteWhileDrawing(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(1, 1)), 100, false)...)
 	k := NewCache(1<<20, Builder{MaxFeatures: 10})
@@ -250,9 +250,9 @@ func TestCacheWriteWhileDrawing(t *testing.T) {
 	}
 }
 
-// TestCacheNeverStale: beside a writer, each tile has what was acknowledged before it was
-// asked for, or what was written since; equal tags are equal bytes; and what is kept
-// is used. The tiles are read in all three ways: features, clusters, filtered.
+// TestCacheNeverStale: beside a writer, each tile has the writes acknowledged
+// before its request, or later ones; equal tags have equal bytes; and cached tiles
+// are used. The tiles are read in all three ways: features, clusters, filtered.
 func TestCacheNeverStale(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(1, 1)), 100, false)...)
 	k := NewCache(1<<20, Builder{MaxFeatures: 60})
@@ -307,7 +307,7 @@ func TestCacheNeverStale(t *testing.T) {
 		acknowledged = n
 		mu.Unlock()
 		for range n % 60 {
-			runtime.Gosched() // Some tiles are kept for a while.
+			runtime.Gosched() // Some tiles stay cached for a while.
 		}
 	}
 	stop()

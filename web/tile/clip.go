@@ -3,9 +3,9 @@ package tile
 import "github.com/paulmach/orb"
 
 // clipRing appends the part of a closed ring in a box (Sutherland and Hodgman,
-// Reentrant Polygon Clipping, 1974), closed again, nothing if there is none. What leaves
-// the box and comes back leaves an edge along its border. spare is room, which is
-// given back.
+// Reentrant Polygon Clipping, 1974), closed again, nothing if it is empty. A
+// ring that leaves the box and comes back leaves an edge along its border.
+// spare is memory to work in, and is returned.
 func clipRing(dst, ring, spare []orb.Point, b orb.Bound) (_, _ []orb.Point) {
 	from := len(dst)
 	in := ring
@@ -30,7 +30,7 @@ func clipRing(dst, ring, spare []orb.Point, b orb.Bound) (_, _ []orb.Point) {
 		if len(out) > 0 && out[0] != out[len(out)-1] {
 			out = append(out, out[0])
 		}
-		// The next side reads what this one wrote, and writes elsewhere.
+		// The next side reads the output of this one, and writes elsewhere.
 		dst = append(dst[:from], out...)
 		in, spare = dst[from:], out
 	}
@@ -47,8 +47,8 @@ func crossing(a, b orb.Point, axis int, limit float64) (c orb.Point) {
 	return c
 }
 
-// clipLine calls yield with each run of a line in a box. A run is good until yield
-// returns. room is given back.
+// clipLine calls yield with each run of a line in a box. A run is valid until
+// yield returns. room is memory to work in, and is returned.
 func clipLine(line, room []orb.Point, b orb.Bound, yield func(run []orb.Point)) []orb.Point {
 	run := room[:0]
 	flush := func() {

@@ -10,17 +10,17 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// mostCells is how many cells a tile has to a side at first: each is 8 pixels wide, and
-// as wide as the buffer, so that the clusters next to a border are whole in both
-// tiles. Coarser ones in the buffer are left out.
+// mostCells is the initial number of cells to a side of a tile: each is 8
+// pixels wide, and as wide as the buffer, so that the clusters next to a border
+// are whole in both tiles. Coarser ones in the buffer are left out.
 const mostCells = extent / buffer
 
 // cells are the borders of a grid, in units: columns from the west, rows from the
 // south, as those of the rstar.Grid.
 type cells struct{ columns, rows []int }
 
-// reset makes the borders of a tile with n cells to a side, and those of its buffer
-// where the world has not ended.
+// reset makes the borders of a tile with n cells to a side, and those of its
+// buffer, except beyond the edge of the world.
 func (s *cells) reset(a *area, n int) {
 	s.columns, s.rows = s.columns[:0], s.rows[:0]
 	if a.x > 0 {
@@ -41,8 +41,8 @@ func (s *cells) reset(a *area, n int) {
 	}
 }
 
-// borders sets those of a grid, in degrees. What lies on the border of the world is
-// in it.
+// borders sets those of a grid, in degrees. The grid includes positions on the
+// edge of the world.
 func (s *cells) borders(g *rstar.Grid, a *area) {
 	g.X, g.Y = g.X[:0], g.Y[:0]
 	for _, u := range s.columns {
@@ -58,16 +58,16 @@ func (s *cells) borders(g *rstar.Grid, a *area) {
 	}
 }
 
-// middle of a cell, and whether it is in the tile, not in the buffer.
+// middle returns the middle of a cell, and whether it is in the tile, not in the buffer.
 func (s *cells) middle(at int) (m spot, inside bool) {
 	i, j := at%(len(s.columns)-1), at/(len(s.columns)-1)
 	x, y := (s.columns[i]+s.columns[i+1])/2, (s.rows[j]+s.rows[j+1])/2
 	return spot{int32(x), int32(y)}, x > 0 && x < extent && y > 0 && y < extent
 }
 
-// clusters draws clusters, and what is alone in its cell or wide; not ok: that is too
-// much. The wider the cells the coarser is what is drawn; with one cell nothing is,
-// and it is not too much.
+// clusters draws clusters, and features that are wide or alone in their cell;
+// not ok: that is too much. Wider cells give a coarser tile. With one cell
+// nothing is drawn, which is not too much.
 func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, err error) {
 	g := &d.grid
 	d.cells.reset(d.area, n)
@@ -114,9 +114,9 @@ func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, er
 	return data, ok, nil
 }
 
-// countFound counts the features that pass the filter, each in the cell of the first of
-// its boxes that is in the area. For ids the grid has their places in names, which has
-// all wide ones, and the first of each cell.
+// countFound counts the features that pass the filter, each in the cell of the
+// first of its boxes that is in the area. As ids the grid has indexes into
+// names, which has all wide features, and the first of each cell.
 func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 	g := &d.grid
 	g.Reset()
@@ -128,7 +128,7 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 		boxes = f.View.Boxes(boxes[:0])
 		i := slices.IndexFunc(boxes, area.Intersects)
 		if i < 0 {
-			return true, nil // In the buffer, where there are no cells.
+			return true, nil // In the buffer, which has no cells.
 		}
 		b := boxes[i]
 		n := d.sample.counts(b)
@@ -157,11 +157,11 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
-// namedAtOnce is how many features are found by their ids and drawn before the next
-// pause: 0.1 ms.
+// namedAtOnce is how many features are found by their ids and drawn before the
+// next pause: 0.1 ms.
 const namedAtOnce = 16
 
-// drawFound draws the features of ids; not ok: there is no more room.
+// drawFound draws the features of ids; not ok: the tile has no room.
 func (d *drawing) drawFound(ctx context.Context) (ok bool, err error) {
 	ok = true
 	draw := func(f *store.Found) (bool, error) {

@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// MaxCells is how many cells Counts counts: those of 8 pixels of a screen of
-	// 1024 by 1024.
+	// MaxCells is how many cells Counts counts: those of 8 pixels of a screen
+	// of 1024 by 1024.
 	MaxCells = 1 << 14
-	// MaxCellZoom is that of the smallest cells: 64 to a side of the smallest tile.
+	// MaxCellZoom is the zoom of the smallest cells: 64 to a side of the smallest tile.
 	MaxCellZoom = MaxZoom + 6
 )
 
-// Cell is a part of an area, in degrees, and how many boxes of features are there.
+// Cell is a part of an area, in degrees, and its number of boxes of features.
 type Cell struct {
 	West, South, East, North float64
 	Count                    int
 }
 
-// Middle is the middle of the cell as maps show it, in Web Mercator.
+// Middle returns the middle of the cell as maps show it, in Web Mercator.
 func (c *Cell) Middle() (longitude, latitude float64) {
 	y := func(latitude float64) float64 { return math.Asinh(math.Tan(latitude * math.Pi / 180)) }
 	return (c.West + c.East) / 2, math.Atan(math.Sinh((y(c.South)+y(c.North))/2)) * 180 / math.Pi
 }
 
-// Counts counts features by cells, for clusters and heat maps: the cells are tiles of
-// a zoom, the same whichever area is asked for. It gives those that meet the area and
-// have something in them, whole ones, from the south-west, rows from west to east. An
-// area with west > east crosses 180 degrees.
+// Counts counts features by cells, for clusters and heat maps: the cells are
+// tiles of a zoom, the same for any area. It returns the cells that meet the
+// area and are not empty, whole ones, from the south-west, rows from west to
+// east. An area with west > east crosses 180 degrees.
 //
-// Without a condition (Options.Filter, Also) boxes are counted, as in a tile's clusters,
+// Without a condition (Options.Filter, Also) Counts counts boxes, as in a tile's clusters,
 // from counts of whole leaves of the tree where they lie in one cell; with one, features.
-// Of the other options Pace and Hold are used. If sampled is not 0 there are more than
-// MaxFiltered boxes for a filter to look at, and the counts are those of a sample
-// (Tile.Sampled). ErrTooMany: more than MaxCells; a smaller area or larger cells have fewer.
+// Of the other options it uses Pace and Hold. If sampled is not 0, more than MaxFiltered
+// boxes are in the area, and the counts are those of a sample (Tile.Sampled). ErrTooMany:
+// more than MaxCells; a smaller area or larger cells have fewer.
 func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, east, north float64, zoom int, o Options) (all []Cell, sampled int, err error) {
 	if zoom < 0 || zoom > MaxCellZoom {
 		return nil, 0, fmt.Errorf("%w: cells of zoom %d, want 0 to %d", ErrNoTile, zoom, MaxCellZoom)
@@ -68,7 +68,7 @@ func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, 
 // span is some columns and rows of cells; rows are from the north.
 type span struct{ left, top, right, bottom int }
 
-// spansOf are the cells that meet an area, each once, and how many.
+// spansOf returns the cells that meet an area, each once, and their number.
 func spansOf(world *area, q *store.Prepared) (all []span, cells float64) {
 	at := func(units float64) int { return int(min(max(math.Floor(units/extent), 0), world.n-1)) }
 	for _, b := range q.Boxes() {
@@ -90,7 +90,7 @@ func spansOf(world *area, q *store.Prepared) (all []span, cells float64) {
 	return all, cells
 }
 
-// counts appends those of a span.
+// counts appends the cells of a span.
 func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (_ []Cell, err error) {
 	s, g := &d.cells, &d.grid
 	s.columns, s.rows = s.columns[:0], s.rows[:0]
@@ -120,7 +120,7 @@ func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (
 	return all, nil
 }
 
-// countFiltered is countFound of all cells of the grid: the area that was asked for is a
+// countFiltered is countFound of all cells of the grid: the requested area is a
 // part of them.
 func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	g := &d.grid

@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// TestCounts: cells lie apart, are whole, meet the area, and have what a search of them
-// finds, over 180 degrees too.
+// TestCounts: cells do not overlap, are whole, meet the area, and have as many
+// features as a search of them finds, over 180 degrees too.
 func TestCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 4))
 	c := places(t, append(scattered(r, 2000, true),
@@ -37,7 +37,7 @@ func TestCounts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// 180 degrees have two names for a search.
+				// A search finds objects at 180 degrees under both longitudes.
 				if at.Count > n || at.Count < n-2 || math.Abs(at.West) != 180 && math.Abs(at.East) != 180 && at.Count != n {
 					t.Errorf("%+v: %d in %+v", x, n, at)
 				}
@@ -61,7 +61,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestSampledCounts: a filter over too many counts a sample, and says so.
+// TestSampledCounts: a filter over too many features counts a sample, and says so.
 func TestSampledCounts(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(6, 4)), 5000, true)...)
 	o := Options{Filter: "properties.even"}
@@ -84,7 +84,7 @@ func TestSampledCounts(t *testing.T) {
 	}
 }
 
-// TestCountsRefused: too many cells, none, and of a plane.
+// TestCountsRefused: too many cells, no cells, and a planar collection.
 func TestCountsRefused(t *testing.T) {
 	st := open(t, store.Options{})
 	c := create(t, st, store.CollectionOptions{})

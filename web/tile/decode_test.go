@@ -8,8 +8,8 @@ import (
 	"github.com/paulmach/orb/encoding/mvt/vectortile"
 )
 
-// decoded is a feature of a tile, as the specification has it read: the bytes by
-// code that was generated from its .proto, the geometry below.
+// decoded is a feature of a tile, read by the specification: the bytes by code
+// generated from its .proto, the geometry below.
 type decoded struct {
 	id    uint64
 	hasID bool
@@ -18,7 +18,7 @@ type decoded struct {
 	parts [][]spot // points, lines, or rings without the last position
 }
 
-// decode reads a tile, and finds what must not be in one.
+// decode reads a tile, and reports what must not be in one.
 func decode(t testing.TB, data []byte, name string) []decoded {
 	t.Helper()
 	if len(data) == 0 {
@@ -88,8 +88,8 @@ func valueOf(t testing.TB, v *vectortile.Tile_Value) any {
 	return nil
 }
 
-// decodeGeometry finds what is empty, degenerate, out of the tile's buffer, or of the
-// wrong winding.
+// decodeGeometry reports parts that are empty, degenerate, out of the tile's
+// buffer, or of the wrong winding.
 func decodeGeometry(t testing.TB, typ geomType, g []uint32) (parts [][]spot) {
 	t.Helper()
 	var at spot

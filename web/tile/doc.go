@@ -4,8 +4,8 @@
 //	b := tile.Builder{}
 //	t, err := b.Tile(ctx, collection, z, x, y, tile.Options{})  // t.Data, t.ETag
 //
-// A tile has one layer with the collection's name, of 4096 units to a side, and what
-// reaches up to 64 units over its borders. How it comes about:
+// A tile has one layer with the collection's name, of 4096 units to a side, and includes
+// geometry up to 64 units beyond its borders. It is drawn in one of these ways:
 //
 //	few features     each is clipped, projected, simplified to a quarter of a pixel
 //	many features    those of the tree's boxes that are small are counted by cells of a
@@ -15,22 +15,22 @@
 //	                 it fits; at last one cell has all, and nothing is drawn
 //
 // No tile has more than MaxBytes. The same state of a collection gives the same
-// bytes, whatever the order in which it was written.
+// bytes, independent of the order of the writes.
 //
-// # What a feature becomes
+// # How a feature is drawn
 //
-// Its id is the property "id"; one that is a decimal number is the feature's MVT id,
-// too. Strings, numbers and booleans of its properties keep their types, arrays and
-// objects become their JSON text, null is left out. A part of a line or polygon that
-// is smaller than a pixel (8 units) is left out, or is a point if
-// nothing else of the feature is there. A geometry collection becomes up to three
-// features: its points, its lines, its polygons.
+// Its id is the property "id"; one that is a decimal number is the feature's
+// MVT id, too. Strings, numbers and booleans of its properties keep their
+// types, arrays and objects become their JSON text, null is left out. A part of
+// a line or polygon that is smaller than a pixel (8 units) is left out, or is a
+// point if nothing else of the feature is drawn. A geometry collection becomes
+// up to three features: its points, its lines, its polygons.
 //
 // A cluster is a point in the middle of its cell, without "id", with "cluster" true
-// and "point_count": how many boxes the tree has there. A feature of many parts or
-// positions may have several boxes (feature.View.Boxes), and counts for each; one that
-// has expired counts until it is removed. With a filter features are counted, once,
-// and those that have expired are not; of very many a sample.
+// and "point_count": the number of boxes of the tree in the cell. A feature of many
+// parts or positions may have several boxes (feature.View.Boxes), and counts for
+// each; an expired one counts until it is removed. With a filter features are
+// counted, once, and expired ones are not; of very many a sample.
 //
 // Latitudes beyond 85.0511 degrees are cut off, as everywhere in Web Mercator. Edges
 // are cut at a tile's borders where they are straight in longitude and latitude, and
@@ -39,7 +39,7 @@
 //
 // # Reading order
 //
-// area.go where a tile lies, shape.go how a geometry is drawn, layer.go the bytes,
-// build.go, clusters.go and sample.go what is drawn; cache.go how tiles are kept and why none
-// is stale.
+// area.go has a tile's area, shape.go the drawing of a geometry, layer.go the
+// bytes, build.go, clusters.go and sample.go the contents of a tile, and
+// cache.go how tiles are cached and why none is stale.
 package tile

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 )
 
-// anyGeometry makes a geometry of numbers; next is one from 0 to 1.
+// anyGeometry makes a geometry of numbers; next returns one from 0 to 1.
 func anyGeometry(next func() float64, depth int) orb.Geometry {
 	// Nearby, on common coordinates, or anywhere; at a border of the world too.
 	x, y := next()*400-200, next()*200-100
@@ -74,12 +74,12 @@ func anyGeometry(next func() float64, depth int) orb.Geometry {
 	return c
 }
 
-// drawAny draws a geometry in a tile where it is, and looks at what is in it.
+// drawAny draws a geometry in a tile where it lies, and checks the contents.
 func drawAny(t *testing.T, next func() float64) {
 	g := anyGeometry(next, 0)
 	b, err := feature.Append(nil, g, nil)
 	if err != nil {
-		return // Rings that are none.
+		return // These rings are invalid.
 	}
 	v, err := feature.Open(b)
 	if err != nil {
@@ -107,7 +107,7 @@ func drawAny(t *testing.T, next func() float64) {
 	decode(t, data, "layer")
 }
 
-// TestAnyGeometry: whatever is drawn anywhere, nothing in the tile is empty,
+// TestAnyGeometry: wherever a geometry is drawn, nothing in the tile is empty,
 // degenerate or out of place.
 func TestAnyGeometry(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))

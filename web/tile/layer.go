@@ -17,18 +17,18 @@ import (
 //	feature  1 id | 2 tags, packed | 3 type | 4 geometry, packed
 //	tags     index of a key, index of a value, and so on
 //
-// Features come in any order. At the end they are sorted: clusters by their cells,
-// then features by their ids; and keys and values are numbered as they are met then.
-// So the bytes do not depend on the order, nor does whether there are too many.
+// Features come in any order. At the end they are sorted: clusters by their cells, then
+// features by their ids; and keys and values are numbered in the order of their first
+// use. So neither the bytes nor whether they are too many depend on the order.
 
-// layer collects features. It is room for one layer at a time.
+// layer collects features. It is reusable memory for one layer at a time.
 type layer struct {
 	most  int // bytes
-	bytes int // at least, of what there is
+	bytes int // lower bound of the size so far
 	items []item
-	order []byte // what they are sorted by
+	order []byte // sort keys of the items
 	geom  []byte
-	tags  []uint32 // key, value, as they came
+	tags  []uint32 // key, value, in the order of arrival
 
 	keys, values dictionary
 	value        []byte
@@ -62,7 +62,7 @@ func (d *dictionary) reset() {
 	}
 }
 
-// number of a text, and whether it is a new one.
+// number returns the number of a text, and whether it is a new one.
 func (d *dictionary) number(text []byte) (n uint32, added bool) {
 	if n, ok := d.of[string(text)]; ok {
 		return n, false
@@ -79,7 +79,7 @@ func (l *layer) reset(most int, o *Options) {
 	l.clear()
 }
 
-// clear forgets all features.
+// clear removes all features.
 func (l *layer) clear() {
 	l.bytes = 0
 	l.items, l.order, l.geom, l.tags = l.items[:0], l.order[:0], l.geom[:0], l.tags[:0]
@@ -87,13 +87,13 @@ func (l *layer) clear() {
 	l.values.reset()
 }
 
-// The first bytes that items are sorted by.
+// The first bytes of the items' sort keys.
 const (
 	orderCluster = 0
 	orderFeature = 1
 )
 
-// tag adds a property to the item under way; value is as appendValue has made it.
+// tag adds a property to the current item; value is the result of appendValue.
 func (l *layer) tag(key, value []byte) {
 	if len(value) == 0 {
 		return
@@ -117,7 +117,7 @@ var (
 	keySampled = []byte("sampled")
 )
 
-// feature adds what is drawn of a feature; false: there is no more room.
+// feature adds what is drawn of a feature; false: the tile has no room.
 func (l *layer) feature(id []byte, v *feature.View, s *shaper) bool {
 	drawn := false
 	for t := typePoint; t < geomTypes; t++ {
@@ -155,7 +155,7 @@ func (l *layer) feature(id []byte, v *feature.View, s *shaper) bool {
 	return l.bytes <= l.most
 }
 
-// wants reports whether a property is to be there. A property "id" is not: the id is.
+// wants reports whether a property is selected, except "id", which is the feature's.
 func (l *layer) wants(name []byte) bool {
 	if string(name) == "id" {
 		return false
@@ -168,8 +168,8 @@ func (l *layer) wants(name []byte) bool {
 	return len(l.fields) == 0
 }
 
-// cluster adds a point for a number of boxes; false: there is no more room. cell is
-// its place in the order. If sampled is not 0 the number is of a sample.
+// cluster adds a point for a number of boxes; false: the tile has no room. cell
+// is its place in the order. If sampled is not 0 the number is of a sample.
 func (l *layer) cluster(cell int, at spot, count uint32, sampled int) bool {
 	order, tags, geom := len(l.order), len(l.tags), len(l.geom)
 	l.order = binary.BigEndian.AppendUint32(append(l.order, orderCluster), uint32(cell))
@@ -190,7 +190,7 @@ func (l *layer) cluster(cell int, at spot, count uint32, sampled int) bool {
 	return l.bytes <= l.most
 }
 
-// encode is the tile, nil if it is empty; false: it is too large.
+// encode returns the tile, nil if it is empty; false: it is too large.
 func (l *layer) encode(name string) ([]byte, bool) {
 	if len(l.items) == 0 {
 		return nil, true
@@ -241,7 +241,7 @@ func appendBytes(dst []byte, tag byte, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// renumbered gives the numbers of a dictionary anew, as they are asked for.
+// renumbered renumbers a dictionary in the order of use.
 type renumbered struct {
 	again *[]uint32
 	order []uint32

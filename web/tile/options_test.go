@@ -17,8 +17,8 @@ import (
 // even is a condition on ids such as f12.
 func even(f *store.Found) (bool, error) { return (f.ID[len(f.ID)-1]-'0')%2 == 0, nil }
 
-// TestAlso: a condition that is a function gives the same as one that is a filter, with
-// few features, with clusters, and counted.
+// TestAlso: a condition that is a function gives the same as one that is a
+// filter, with few features, with clusters, and counted.
 func TestAlso(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(1, 1)), 400, true)...)
 	filter := "id.endsWith('0') || id.endsWith('2') || id.endsWith('4') || id.endsWith('6') || id.endsWith('8')"
@@ -64,7 +64,8 @@ func TestAlso(t *testing.T) {
 	}
 }
 
-// TestCoding: a tile is compressed once, and kept so; what becomes no smaller stays.
+// TestCoding: a tile is compressed once, and cached so; one that would be no smaller is
+// not compressed.
 func TestCoding(t *testing.T) {
 	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
 	k := NewCache(1<<20, Builder{})
@@ -95,8 +96,8 @@ func TestCoding(t *testing.T) {
 	}
 }
 
-// TestBound: who has to wait before it may draw finds the tile that another has drawn
-// meanwhile; one that is kept needs no waiting; and who may not draw does not.
+// TestBound: a request that waits before it may draw finds the tile that another drew
+// meanwhile; a cached tile needs no waiting; and a request that may not draw does not.
 func TestBound(t *testing.T) {
 	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
 	k := NewCache(1<<20, Builder{})
@@ -121,7 +122,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestNowInFilters: only a filter that may say now gives tiles without tags.
+// TestNowInFilters: only filters that may contain now give tiles without tags.
 func TestNowInFilters(t *testing.T) {
 	c := places(t, store.Feature{ID: "a", Geometry: orb.Point{1.5, 42.5}})
 	for filter, timed := range map[string]bool{
@@ -134,7 +135,7 @@ func TestNowInFilters(t *testing.T) {
 	}
 }
 
-// TestNamesInTags: the layer has the collection's name, so a tag is of a name.
+// TestNamesInTags: the layer has the collection's name, so a tag depends on it.
 func TestNamesInTags(t *testing.T) {
 	st := open(t, store.Options{})
 	a := create(t, st, store.CollectionOptions{})

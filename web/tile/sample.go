@@ -11,19 +11,19 @@ import (
 
 // Samples
 //
-// A filter has to read a feature to judge it. Where more boxes are in a tile's area than it
-// may look at in time, it looks at a sample: at the features of one in so many boxes, and
-// each that passes counts for as many. Which ones depends on the boxes alone, by a hash, so
-// the same state of a collection gives the same sample. Features of equal boxes are in
+// A filter must read a feature to judge it. If a tile's area has more boxes
+// than MaxFiltered, it looks at a sample: at the features of one in n boxes, and
+// each that passes counts as n. A hash of the box alone selects it, so the same
+// state of a collection gives the same sample. Features with equal boxes are in
 // it together.
 //
-// What is large enough to be seen as a shape is always looked at, and counts for itself,
-// unless there is more of that than a tile draws.
+// Features large enough to be seen as shapes are always looked at, and count
+// once, unless there are more of them than a tile draws.
 
 // sample says which features are looked at. The zero value is all.
 type sample struct {
-	every         int     // one in so many; 0: all
-	width, height float64 // what is larger, in degrees, is always in it
+	every         int     // one in this number of boxes; 0: all
+	width, height float64 // larger boxes, in degrees, are always in it
 }
 
 // sampled sets the sample of the tile's area, by one pass over the tree.
@@ -32,7 +32,7 @@ func (d *drawing) sampled(ctx context.Context) error {
 	return d.sampledBeside(ctx)
 }
 
-// sampledBeside sets the sample beside what is large.
+// sampledBeside sets the sample of the boxes that are not large.
 func (d *drawing) sampledBeside(ctx context.Context) error {
 	s := &d.sample
 	n, large := 0, 0
@@ -58,7 +58,7 @@ func (d *drawing) sampledBeside(ctx context.Context) error {
 
 func (s *sample) large(r rstar.Rect) bool { return r.MaxX-r.MinX > s.width || r.MaxY-r.MinY > s.height }
 
-// has reports whether a box is one of those that count for all.
+// has reports whether a box is one of those that stand for all.
 func (s *sample) has(r rstar.Rect) bool {
 	h := uint64(0)
 	for _, v := range [...]float64{r.MinX, r.MinY, r.MaxX, r.MaxY} {
@@ -68,8 +68,8 @@ func (s *sample) has(r rstar.Rect) bool {
 	return h%uint64(s.every) == 0
 }
 
-// counts is for how many features one counts whose first box is b; 0: it was met by
-// another one of its boxes.
+// counts returns as how many features one counts whose first box is b; 0:
+// another one of its boxes was sampled.
 func (s *sample) counts(b feature.Box) uint32 {
 	r := rstar.Rect(b)
 	switch {

@@ -37,7 +37,7 @@ const (
 // spot is a position in units.
 type spot struct{ x, y int32 }
 
-// shaper draws geometries in a tile. It is room for one at a time.
+// shaper draws geometries in a tile. It is reusable memory for one at a time.
 type shaper struct {
 	a      *area
 	coarse float64 // how much coarser than usual; 1: as usual
@@ -101,8 +101,8 @@ func (s *shaper) draw(v *feature.View) {
 	}
 }
 
-// tooSmall reports whether a part is smaller than a pixel, and keeps it if it is in
-// the area.
+// tooSmall reports whether a part is smaller than a pixel, and records it if it
+// is in the area.
 func (s *shaper) tooSmall(b orb.Bound, c *worldCopy) bool {
 	low, high := s.a.project(b.Min, c.shift), s.a.project(b.Max, c.shift)
 	if high[0]-low[0] >= pixel*s.coarse || low[1]-high[1] >= pixel*s.coarse {
@@ -112,7 +112,7 @@ func (s *shaper) tooSmall(b orb.Bound, c *worldCopy) bool {
 	return true
 }
 
-// keep keeps where a part is of which nothing is drawn, if it is in the area.
+// keep records the position of a part of which nothing is drawn, if it is in the area.
 func (s *shaper) keep(at orb.Point, c *worldCopy) {
 	if !s.hasTiny && c.clip.Contains(at) {
 		s.tiny, s.hasTiny = round(s.a.project(at, c.shift)), true
@@ -144,7 +144,7 @@ func (s *shaper) run(run []orb.Point, c *worldCopy) {
 	}
 }
 
-// project leaves a line in spots: simplified, and no two alike in sequence.
+// project leaves a line in spots: simplified, and without equal neighbours.
 func (s *shaper) project(line []orb.Point, c *worldCopy, by float64) {
 	s.spare = s.spare[:0]
 	for _, p := range line {
@@ -158,7 +158,7 @@ func (s *shaper) project(line []orb.Point, c *worldCopy, by float64) {
 	}
 }
 
-// ring draws a ring whose area is to have a sign; false: nothing is left of it.
+// ring draws a ring whose area must have the sign; false: nothing is left of it.
 func (s *shaper) ring(bound orb.Bound, c *worldCopy, sign int64) bool {
 	ring := s.path
 	if !inside(bound, c.clip) {
@@ -206,8 +206,8 @@ func (s *shaper) polygon(sign int64) bool {
 	return true
 }
 
-// withoutSpikes is a closed ring, in place, not closed any more, without positions on
-// the way between their neighbours, or on the way back.
+// withoutSpikes turns a closed ring, in place, into an open one without
+// positions that lie between their neighbours, or on the way back.
 func withoutSpikes(ring []spot) []spot {
 	if len(ring) > 1 && ring[0] == ring[len(ring)-1] {
 		ring = ring[:len(ring)-1]

@@ -3,16 +3,16 @@ package tile
 import "github.com/paulmach/orb"
 
 const (
-	// tolerance is how far a simplified line is from what it was, in units: a
+	// tolerance is how far a simplified line may be from the original, in units: a
 	// quarter of a pixel, which is half of one where pixels are twice as dense.
 	tolerance = pixel / 4
-	// simplifyRun bounds the time: Douglas and Peucker's algorithm takes the square
-	// of a length at worst, and runs of so many positions are taken by themselves.
+	// simplifyRun bounds the time: Douglas and Peucker's algorithm is quadratic
+	// at worst, and runs of this number of positions are simplified separately.
 	simplifyRun = 256
 )
 
-// simplify leaves out positions of a line, in place, none of which is farther than by
-// from it then (Douglas and Peucker, 1973). A ring's ends stay.
+// simplify leaves out positions of a line, in place, none of which is then
+// farther from it than by (Douglas and Peucker, 1973). A ring's ends stay.
 func simplify(line []orb.Point, by float64) []orb.Point {
 	if len(line) < 3 {
 		return line
@@ -27,7 +27,7 @@ func simplify(line []orb.Point, by float64) []orb.Point {
 				out = append(out, run[i])
 			}
 		}
-		out = append(out, run[len(run)-1]) // Never behind where it is read.
+		out = append(out, run[len(run)-1]) // Never after the position that is read.
 	}
 	return out
 }
@@ -52,7 +52,7 @@ func mark(run []orb.Point, keep *[simplifyRun + 1]bool, by2 float64) {
 	}
 }
 
-// distance2 is the square of the distance of p from the edge from a to b.
+// distance2 returns the square of the distance of p from the edge from a to b.
 func distance2(p, a, b orb.Point) float64 {
 	dx, dy := b[0]-a[0], b[1]-a[1]
 	x, y := p[0]-a[0], p[1]-a[1]

@@ -8,26 +8,26 @@ import (
 
 // Thin areas
 //
-// A wall of 1 by 16 metres is longer than a pixel, so it is no point, and thinner than
-// outlines are simplified by, which leaves a line back and forth: nothing. PostGIS'
-// ST_AsMVTGeom leaves such areas out, tippecanoe draws a square for some of those that
-// are too small, so that the sum of what they cover is kept. Here each feature of a
-// tile is in it, as a click on it, or a count, would have it: with a finer outline if
-// that has an area, and else as a point.
+// A wall of 1 by 16 metres is longer than a pixel, so it is no point, and
+// thinner than the tolerance of outlines, which leaves a line back and forth:
+// nothing. PostGIS' ST_AsMVTGeom leaves such areas out, tippecanoe draws a
+// square for some of those that are too small, so that the sum of the covered
+// area is preserved. Here each feature of a tile is in it, as clicks and counts
+// expect: with a finer outline if that has an area, and otherwise as a point.
 
 const (
-	// fine is what a thin outline is simplified by, in units: less than what
-	// rounding to units moves it by, half a unit.
+	// fine is the tolerance of a thin outline, in units: less than the half
+	// unit by which rounding to units moves it.
 	fine = 0.25
-	// noArea is below what a ring covers for each position, in units, if it covers
-	// anything: what is cut off at borders leaves edges there and back, whose sum is
-	// rounding alone, of products of 4224 units.
+	// noArea is below the area that a ring covers for each position, in units,
+	// if it covers any: clipping at borders leaves edges there and back, whose
+	// sum is rounding alone, of products of 4224 units.
 	noArea = 1e-8
 )
 
-// thin draws a shell of which simplifying has left nothing. Its holes are not drawn.
+// thin draws a shell of which simplifying left nothing. Its holes are not drawn.
 func (s *shaper) thin(ring []orb.Point, c *worldCopy) {
-	// In a crowded tile, where lines are coarser, bytes are scarce: it is a point.
+	// In a crowded tile, where lines are coarser, bytes are scarce: draw a point.
 	if s.coarse == 1 {
 		if s.project(ring, c, fine); s.polygon(1) {
 			return

@@ -26,7 +26,7 @@ func TestThin(t *testing.T) {
 	type shape struct {
 		geometry orb.Geometry
 		coarse   float64
-		typ      geomType // 0: it is not there
+		typ      geomType // 0: absent
 	}
 	for name, s := range map[string]shape{
 		"wider than outlines are simplified by": {quad(100, 100, 180, 100, 5), 1, typePolygon},

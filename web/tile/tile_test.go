@@ -43,7 +43,7 @@ func create(t testing.TB, st *store.Store, o store.CollectionOptions) *store.Col
 	return c
 }
 
-// places is a collection of features.
+// places returns a collection of features.
 func places(t testing.TB, all ...store.Feature) *store.Collection {
 	t.Helper()
 	c := create(t, open(t, store.Options{}), store.CollectionOptions{})
@@ -159,7 +159,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// canonical is a ring that begins in the south-west.
+// canonical returns a ring that begins in the south-west.
 func canonical(ring []spot) []spot {
 	least := 0
 	for i, p := range ring {
@@ -170,7 +170,7 @@ func canonical(ring []spot) []spot {
 	return slices.Concat(ring[least:], ring[:least])
 }
 
-// TestProperties: each JSON type, ids, and which are wanted.
+// TestProperties: each JSON type, ids, and selected properties.
 func TestProperties(t *testing.T) {
 	properties := []byte(`{"s":"x\"y","i":7,"n":-3,"u":18446744073709551615,"d":1.5,"e":1e3,"t":true,"f":false,` +
 		`"o":{"a":[1]},"l":[1,"2"],"z":null,"id":"not this","point_count":3}`)
@@ -202,7 +202,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestBadRequests: what is no tile, or of no sphere.
+// TestBadRequests: no valid tile, or a planar collection.
 func TestBadRequests(t *testing.T) {
 	st := open(t, store.Options{})
 	c := create(t, st, store.CollectionOptions{})
@@ -229,7 +229,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// scattered are n points around Andorra, or all over the world.
+// scattered returns n points around Andorra, or all over the world.
 func scattered(r *rand.Rand, n int, world bool) []store.Feature {
 	all := make([]store.Feature, n)
 	for i := range all {
@@ -244,8 +244,8 @@ func scattered(r *rand.Rand, n int, world bool) []store.Feature {
 	return all
 }
 
-// TestEachPoint: at high zooms each point of a tile and its buffer is in it, where it
-// belongs, and no other one is.
+// TestEachPoint: at high zooms each point of a tile and its buffer is in it, in
+// its place, and no other one is.
 func TestEachPoint(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	all := scattered(r, 1500, false)
@@ -280,8 +280,8 @@ func TestEachPoint(t *testing.T) {
 	}
 }
 
-// inTile is how many features the clusters and points of a tile, not of its buffer,
-// stand for.
+// inTile returns how many features the clusters and points of a tile, not of
+// its buffer, stand for.
 func inTile(all []decoded) (clusters, sum int) {
 	for _, d := range all {
 		if p := d.parts[0][0]; p.x < 0 || p.y < 0 || p.x >= extent || p.y >= extent {
@@ -297,8 +297,8 @@ func inTile(all []decoded) (clusters, sum int) {
 	return clusters, sum
 }
 
-// TestClustersSum: what clusters stand for, and what is alone, is what Count counts, with
-// a filter and without; at each size.
+// TestClustersSum: the features in clusters and those drawn alone are as many
+// as Count counts, with a filter and without; at each size.
 func TestClustersSum(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 4))
 	all := scattered(r, 3000, true)
@@ -322,7 +322,7 @@ func TestClustersSum(t *testing.T) {
 						t.Fatalf("%d bytes, at most %d", len(data), most.MaxBytes)
 					}
 					clusters, sum := inTile(decode(t, data, "places"))
-					// What is within half a unit of the border may be drawn on it.
+					// Points within half a unit of the border may be drawn on it.
 					if sum < want-2 || sum > want+2 || want > 1000 && clusters == 0 {
 						t.Errorf("%+v %d/%d/%d %q: %d features in %d clusters, want %d", most, z, x, y, filter, sum, clusters, want)
 					}
@@ -332,7 +332,7 @@ func TestClustersSum(t *testing.T) {
 	}
 }
 
-// TestSameBytes: whatever the order of writes, and what was written before.
+// TestSameBytes: for any order of writes, and any writes before.
 func TestSameBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	all := scattered(r, 700, true)
@@ -388,15 +388,15 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestSample: a filter looks at a sample where there are too many features, the same one
-// for the same state, and counts about as many as there are. The tile says so.
+// TestSample: a filter looks at a sample where there are too many features, the
+// same one for the same state, and counts about as many as match. The tile says so.
 func TestSample(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	const n, every = 20_000, 10
 	all := make([]store.Feature, n)
 	for i := range all {
 		all[i] = store.Feature{ID: fmt.Sprint("p", i), Geometry: orb.Point{r.Float64()*360 - 180, r.Float64()*160 - 80}}
-		if i%4 == 0 { // with boxes of its own for each part
+		if i%4 == 0 { // with separate boxes for each part
 			p := all[i].Geometry.(orb.Point)
 			all[i].Geometry = orb.MultiPoint{p, {-p[0], p[1]}, {p[0], -p[1]}}
 		}
@@ -432,7 +432,7 @@ func TestSample(t *testing.T) {
 	if shapes != 2 || count < n/10*8/10 || count > n/10*12/10 {
 		t.Errorf("%d shapes, %d counted, want about %d", shapes, count, n/10)
 	}
-	// What is exact says nothing.
+	// Exact tiles do not say so.
 	for _, exact := range []Tile{draw(t, b, c, 0, 0, 0, Options{}), draw(t, b, c, 4, 3, 5, o), draw(t, Builder{}, c, 0, 0, 0, o)} {
 		if exact.Sampled != 0 {
 			t.Errorf("sampled %d", exact.Sampled)
@@ -453,7 +453,7 @@ func boxesOf(c *store.Collection) (n int, all bool, err error) {
 	return d.count(context.Background(), math.MaxInt/2)
 }
 
-// TestSampleOfShapes: of more large shapes than a tile draws there is a sample, too.
+// TestSampleOfShapes: more large shapes than a tile draws are sampled, too.
 func TestSampleOfShapes(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	all := make([]store.Feature, 1000)
@@ -475,7 +475,7 @@ func TestSampleOfShapes(t *testing.T) {
 	}
 }
 
-// TestWide: what is wide is drawn among clusters.
+// TestWide: wide features are drawn among clusters.
 func TestWide(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 9))
 	c := places(t, scattered(r, 1000, true)...)

@@ -24,7 +24,7 @@ func appendString(dst, text []byte) []byte {
 	return append(dst, text...)
 }
 
-// appendValue appends the value that a JSON text says: nothing for null.
+// appendValue appends the value of a JSON text: nothing for null.
 func appendValue(dst, text []byte, t feature.JSONType) []byte {
 	switch t {
 	case feature.JSONNull:
@@ -46,7 +46,7 @@ func b2u(b bool) byte {
 	return 0
 }
 
-// appendNumber: whole numbers that are written so are exact up to 64 bits.
+// appendNumber keeps whole numbers in integer notation exact up to 64 bits.
 func appendNumber(dst, text []byte) []byte {
 	// SAFETY: the string is not kept, and text does not change meanwhile.
 	s := unsafe.String(unsafe.SliceData(text), len(text))

@@ -1,11 +1,11 @@
-// Command attack attacks a server, and says what its other clients notice.
+// Command attack attacks a server, and reports the effect on its other clients.
 //
 //	make build && go run ./internal/attack/cmd/attack --attack all
 //	go run ./internal/attack/cmd/attack --attack mix --duration 10m --server-flags '--memory-limit 2GiB'
 //	go run ./internal/attack/cmd/attack --soak 1h --out soak
 //	go run ./internal/attack/cmd/attack --list
 //
-// It ends with status 1 if something that is promised does not hold.
+// It ends with status 1 if a promise does not hold.
 package main
 
 import (
@@ -142,7 +142,7 @@ func choose(name string) (sets [][]attack.Attack, err error) {
 	return sets, nil
 }
 
-// one measures, and reports whether all that is promised held.
+// one measures, and reports whether all promises held.
 func one(ctx context.Context, cfg attack.Config, lines *json.Encoder) (bool, error) {
 	row, err := attack.Run(ctx, cfg)
 	if err != nil {

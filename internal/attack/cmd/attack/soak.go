@@ -18,7 +18,7 @@ func soakFor(ctx context.Context, cfg attack.Config, dir string) (bool, error) {
 	if len(samples) == 0 {
 		return false, err
 	}
-	// What was measured until a failure says something about it.
+	// What was measured until a failure is still useful.
 	err = errors.Join(err, write(dir, samples, &row))
 	if perr := row.Print(os.Stdout); err == nil {
 		err = perr
