@@ -99,8 +99,7 @@ func (f *fetcher) sized(found int) {
 	}
 }
 
-// roomSeen takes a line's report of how many units of requests the server has
-// read.
+// roomSeen takes a line's report of how many units of requests the server has read.
 func (c *Caller) roomSeen(units uint32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,9 +22,8 @@ import (
 //	 +----------------------------------------------------/
 //
 // So the first Read leaves when the request has arrived at the server, one round trip
-// after the call, and brings an answer that took less than that to compute: two
-// round trips, and the server posts nothing. Each further one leaves when the
-// last one is back.
+// after the call, and brings an answer that took less than that to compute: two round
+// trips, and the server posts nothing. Each further one leaves when the last one is back.
 //
 // # How much is read
 //

@@ -263,8 +263,7 @@ func TestInMemoryMustBeGranted(t *testing.T) {
 	})
 }
 
-// TestManyTails: connections of both kinds come and go, and the open ones
-// are served.
+// TestManyTails: connections of both kinds come and go, and the open ones are served.
 func TestManyTails(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})

@@ -291,9 +291,9 @@ func TestMultiIssue(t *testing.T) {
 	})
 }
 
-// TestBeside: a channel that reads one block at a time reads a block of hop 0
+// TestReadBesideNext: a channel that reads one block at a time reads a block of hop 0
 // together with the next one, and all others alone.
-func TestBeside(t *testing.T) {
+func TestReadBesideNext(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		for _, window := range []int{1, 2, 16} {
 			s := newSite(t, p, nodes+1, window)
@@ -373,8 +373,9 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestTornForEver: a block that never settles ends the walk, not the read channel.
-func TestTornForEver(t *testing.T) {
+// TestAlwaysTornBlockEndsWalk: a block that never settles ends the walk, not the read
+// channel.
+func TestAlwaysTornBlockEndsWalk(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 4)
 		s.link(nodes)
@@ -400,9 +401,9 @@ func (s *site) again(t *testing.T) {
 	}
 }
 
-// TestEnds: restart, the traversal's own errors, a done context and a bad
+// TestWalkEnds: restart, the traversal's own errors, a done context and a bad
 // reference end a walk in the middle; the read channel stays usable.
-func TestEnds(t *testing.T) {
+func TestWalkEnds(t *testing.T) {
 	own := errors.New("own")
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, c := range []struct {
@@ -493,9 +494,9 @@ func TestEndless(t *testing.T) {
 	})
 }
 
-// TestLost: a read channel whose peer disconnected, or whose reads are refused,
+// TestLostChannel: a read channel whose peer disconnected, or whose reads are refused,
 // is dead and reports that at once afterwards.
-func TestLost(t *testing.T) {
+func TestLostChannel(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 8)
 		s.link(nodes)

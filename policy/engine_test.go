@@ -164,8 +164,8 @@ func TestLastEndsPlan(t *testing.T) {
 	}
 }
 
-// TestForever: a plan without a limit is asked for once, and costs nothing.
-func TestForever(t *testing.T) {
+// TestPlanWithoutLimit: a plan without a limit is asked for once, and costs nothing.
+func TestPlanWithoutLimit(t *testing.T) {
 	for _, share := range []float64{0, 1} {
 		s := &scripted{plan: Plan{Share: share}}
 		e, m, at := newScripted(s)
