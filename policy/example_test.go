@@ -10,7 +10,7 @@ import (
 type offloadBusy struct{ policy.Named }
 
 func (offloadBusy) Plan(a *policy.Ask) policy.Plan {
-	p := policy.Plan{Heartbeat: true} // Ask again at the next heartbeat.
+	p := policy.Plan{Heartbeat: true} // Ask again when there is news.
 	if a.Load.Seq > 0 && a.Load.CPU > 0.9 {
 		p.Share = 1
 	}

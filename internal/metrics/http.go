@@ -2,8 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// httpNames are the names of the HTTP metrics, for tests of the documentation and the
-// dashboard.
+// httpNames are the names of the HTTP metrics, for tests of documentation and dashboard.
 var httpNames = []string{"catfish_http_request_duration_seconds", "catfish_http_answer_bytes_total"}
 
 // HTTP are metrics of HTTP requests, by method, page and status: a few dozen.
