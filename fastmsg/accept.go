@@ -79,11 +79,11 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 }
 
 // equip gives a connection its rings, if the budget has room for them, and
-// returns the private data for the answer. If it fails, c is to be released.
+// returns the private data for the answer. If it fails, the caller must release c.
 func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (answer []byte, err error) {
 	c.rings = w.cfg.Rings.Open(source, func(err error) { w.post(posted{c, err}) })
 	take, rings := RingsBytes(w.cfg.RingBytes, peer.ringBytes), "rings of %d and %d bytes: %w"
-	if peer.fetch { // The ring for answers is there twice: to be written from, and to be read.
+	if peer.fetch { // There are two rings for answers: one to be written from, one to be read.
 		take, rings = take+int64(peer.ringBytes), "rings of %d and twice %d bytes: %w"
 	}
 	if err := c.rings.Take(take); err != nil {
@@ -110,14 +110,14 @@ func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (a
 }
 
 // RingsBytes is what a connection's rings may take of the server's memory: the
-// one for requests, the copy of that for answers, and what the backlog keeps. If the
-// client may fetch its answers, a second ring of theirs comes on top.
-// Pages that were never written take none.
+// request ring, the copy of the response ring, and what the backlog keeps. If
+// the client may fetch its answers, a second ring for answers is added. Pages
+// that were never written take no memory.
 func RingsBytes(requests, answers int) int64 {
 	return int64(requests) + int64(answers) + keepBacklog
 }
 
-// takeOver takes what other goroutines have for the loop.
+// takeOver takes what other goroutines have queued for the loop.
 func (w *Worker) takeOver() {
 	w.mu.Lock()
 	w.opening, w.inbox = w.inbox, w.opening[:0]
@@ -129,8 +129,8 @@ func (w *Worker) takeOver() {
 	w.takePosted(posted)
 }
 
-// openAccepted introduces new connections to the handler. Events of theirs
-// that came earlier were taken into account, but nothing was served.
+// openAccepted introduces new connections to the handler. Their earlier
+// events were taken into account, but no request was served.
 func (w *Worker) openAccepted() {
 	for _, c := range w.opening {
 		c.place.opened = true
@@ -146,7 +146,7 @@ func (w *Worker) openAccepted() {
 			w.watch(c)
 		}
 		w.h.Opened(c)
-		w.schedule.touch(c) // also if it was cut by now
+		w.schedule.touch(c) // also if the budget has cut its rings
 	}
 	clear(w.opening)
 }

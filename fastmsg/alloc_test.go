@@ -19,7 +19,7 @@ func allocsPerCall(call func()) float64 {
 	return n
 }
 
-// TestCallDoesNotAllocate, on either side. AllocsPerRun counts the
+// TestCallDoesNotAllocate: neither side allocates. AllocsPerRun counts the
 // allocations of all goroutines, so those of the worker, the poller and the
 // provider are included.
 func TestCallDoesNotAllocate(t *testing.T) {
@@ -60,7 +60,7 @@ func TestBatchDoesNotAllocate(t *testing.T) {
 		if n := allocsPerCall(func() { call(dst) }); n != 0 {
 			t.Errorf("%v allocations per lone call", n)
 		}
-		// The others call for as long as the measured one does.
+		// The other callers call for as long as the measured one does.
 		const callers = 4
 		var group sync.WaitGroup
 		more := make(chan struct{}, callers)
@@ -122,8 +122,8 @@ func TestLaterDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// TestSlotsCostNothingUnused: a client makes nothing for each of the calls that
-// it may have in flight and never makes.
+// TestSlotsCostNothingUnused: a client allocates nothing for a call that it may
+// have in flight but never makes.
 func TestSlotsCostNothingUnused(t *testing.T) {
 	const slots = 4096
 	overProviders(t, func(t *testing.T, p provider) {

@@ -6,12 +6,12 @@ import (
 )
 
 // later is a request that is answered later, and then its answer. later.go
-// says who owns it. It fills two cache lines, with a small answer in it.
+// describes its ownership. It fills two cache lines, including a small answer.
 type later struct {
 	turn    atomic.Uint64 // how many requests it has answered
 	conn    *Conn
 	id      uint64
-	held    int64 // of conn.account
+	held    int64 // bytes taken from conn.account
 	payload []byte
 	err     error // why the answer cannot be sent: the connection fails
 	kind    Kind
@@ -23,15 +23,16 @@ const (
 	keepAnswer = 512
 	// laterBytes is what a later takes at most between two requests.
 	laterBytes = 128 + keepAnswer
-	// keepLaters is how many free ones a worker keeps: 16 connections with 256
-	// under way, 2.6 MB at most.
+	// keepLaters is how many free laters a worker keeps: 16 connections with
+	// 256 in flight, 2.6 MB at most.
 	keepLaters = 4096
 	// turnAnswers is how many answers a worker takes in a turn, so that a tick
 	// and other clients wait no longer for them than for a share (shareTime).
 	turnAnswers = 256
 )
 
-// answers is the worker's part of what is answered later. Only its loop uses it.
+// answers is the worker's part of the requests that are answered later. Only its loop uses
+// it.
 type answers struct {
 	free []*later
 	now  []*later // taken over from Worker.answered
@@ -40,7 +41,7 @@ type answers struct {
 
 func (a *answers) empty() bool { return a.next == len(a.now) }
 
-// newLater returns a free one.
+// newLater returns a free later.
 func (w *Worker) newLater() *later {
 	if n := len(w.late.free); n > 0 {
 		l := w.late.free[n-1]
@@ -78,8 +79,8 @@ func (w *Worker) maySleep() bool {
 	return w.asleep
 }
 
-// takeAnsweredLocked takes over what was answered, unless there is some left
-// from before.
+// takeAnsweredLocked takes over what was answered, unless some of the last
+// take-over is left.
 func (w *Worker) takeAnsweredLocked() {
 	w.asleep = false
 	if a := &w.late; a.empty() {
@@ -88,7 +89,7 @@ func (w *Worker) takeAnsweredLocked() {
 }
 
 // giveAnswers puts the answers of this turn into the rings of their clients,
-// and lists these for their share.
+// and lists these clients for their share.
 func (w *Worker) giveAnswers() {
 	a := &w.late
 	for end := min(len(a.now), a.next+turnAnswers); a.next < end; a.next++ {
@@ -104,8 +105,8 @@ func (w *Worker) giveAnswers() {
 	}
 }
 
-// settle ends what l counts for. The caller is the worker's loop or, after it,
-// has Worker.mu.
+// settle returns the bytes that l counts for. The caller is the worker's loop
+// or, after the loop has ended, holds Worker.mu.
 func (l *later) settle() {
 	c := l.conn
 	c.account.Give(l.held)
@@ -113,7 +114,7 @@ func (l *later) settle() {
 	c.closeAccount()
 }
 
-// freeLater has a settled one used again.
+// freeLater returns a settled later to the free list.
 func (w *Worker) freeLater(l *later) {
 	l.conn, l.err, l.payload = nil, nil, l.payload[:0]
 	if cap(l.payload) > keepAnswer {
@@ -124,7 +125,7 @@ func (w *Worker) freeLater(l *later) {
 	}
 }
 
-// dropAnswers drops all that is answered, and has Respond drop what comes.
+// dropAnswers drops all answers that were not sent, and makes Respond drop later ones.
 func (w *Worker) dropAnswers() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 // server-bypass with RDMA", EuroSys 2017; Jakiro): a card serves reads several times
 // as fast as it issues writes, and the server posts nothing.
 //
-// The paper has eight buffers for each client thread, used in turn. Here it is a ring
-// of lines, so an answer may have any size, and one Read brings home several. A
-// position counts lines since the start:
+// The paper has eight buffers for each client thread, used round robin. Here it
+// is a ring of lines, so an answer may have any size, and one Read brings
+// several. A position counts lines since the start:
 //
 //	      head         published        tail         head+lines
 //	-------|--------------|---------------|--------------|
@@ -24,7 +24,7 @@ import (
 //	  has these      these            numbered yet
 //
 // A line is 64 bytes, the unit that a Read samples whole, in any order (package
-// rdma). So each says by itself which one it is:
+// rdma). So each line says which one it is:
 //
 //	lane 0     bits 0-31   1 + the line's position, modulo 2^32
 //	           bits 32-63  units of 8 bytes of requests that the server has read
@@ -37,10 +37,10 @@ import (
 // # Why a client takes no wrong line
 //
 // The server writes lanes 1 to 7, and then lane 0, by a store that no earlier one may
-// follow. It writes to a line again only when the client has said that it needs it
-// no more. So while a line has the number that the client waits for, its lanes do not
-// change, and a snapshot of the line that has this number has these lanes. Before
-// that, the line's number is that of the lap before, or 0: memory holds no older one.
+// follow. It writes to a line again only when the client has said that it no longer needs
+// the line. So while a line has the number that the client waits for, its lanes do not
+// change, and a snapshot of the line with this number has these lanes. Before that,
+// the line's number is that of the lap before, or 0: memory holds no older number.
 //
 // The paper puts a flag and the size into two bytes before the answer, and clears
 // those of the next buffer first. That is right if a Read samples the lines of a buffer
@@ -48,9 +48,9 @@ import (
 //
 // # Requests' room
 //
-// The server's reading of the request ring is reported by lane 0, so it posts no
-// return either, unless a quarter of the ring was read and no answer was numbered
-// since.
+// Lane 0 reports how much of the request ring the server has read, so the
+// server posts no return either, unless a quarter of the ring was read and no
+// answer was numbered since.
 type answerRing struct {
 	region rdma.Region
 	mem    []byte
@@ -58,8 +58,8 @@ type answerRing struct {
 
 	tail, published, head uint64
 	on                    bool   // answers go here; else they are written
-	again                 bool   // on, as soon as no answer is half made (leaveAgain)
-	taken                 uint64 // bytes, of those that were fetched
+	again                 bool   // to be on, as soon as no answer is incomplete (leaveAgain)
+	taken                 uint64 // bytes of the messages that were fetched
 }
 
 const (
@@ -114,8 +114,8 @@ func (r *answerRing) appendEncoded(b []byte) bool {
 
 func (r *answerRing) unpublished() uint64 { return (r.tail - r.published) * lineBytes }
 
-// publish numbers what was appended, for the client to fetch. read is the bytes of
-// requests that the server has read. It reports whether there was anything.
+// publish numbers what was appended, for the client to fetch. read is how many bytes of
+// requests the server has read. publish reports whether there was a line to number.
 func (r *answerRing) publish(read uint64) bool {
 	if r.published == r.tail {
 		return false
@@ -148,8 +148,8 @@ func (r *answerRing) fetched(at uint32) error {
 	return nil
 }
 
-// endOf is where the message ends whose first line is at a position. Its header lies in
-// memory that clients can only read.
+// endOf returns the end of the message whose first line is at a position. Its
+// header lies in memory that clients can only read.
 func (r *answerRing) endOf(at uint64) uint64 {
 	h := decodeHeader(binary.LittleEndian.Uint64(r.line(at)[wordBytes:]))
 	return at + linesOf(int(h.size)-headerBytes-int(h.fill))

@@ -8,17 +8,17 @@ package fastmsg
 //	ring C   c1                                the requests of A before it
 //
 // A request in the batch stays in its ring until it is served. If it cannot
-// be served, because an earlier answer has filled the client's ring, it is
-// taken up again when there is room. So, as without batches, the requests of
-// a connection are served and answered in order, and the memory that the
-// server needs for it is bounded.
+// be served, because an earlier answer has filled the client's ring, the
+// worker takes it up again when there is room. So, as without batches, the
+// requests of a connection are served and answered in order, and the memory
+// that the server needs for the connection is bounded.
 
 // BatchHandler is a Handler that serves some requests faster together than
 // one by one, such as searches whose waits for memory overlap.
 type BatchHandler interface {
 	Handler
 	// Batches reports whether a request may be served by ServeBatch. It
-	// is asked only for payloads of at most BatchPayload bytes.
+	// is called only for payloads of at most BatchPayload bytes.
 	Batches(m Message) bool
 	// ServeBatch serves the first n of reqs, of which there are at least
 	// two, as Serve would serve each, and returns n, which must not be 0.
@@ -28,9 +28,9 @@ type BatchHandler interface {
 	ServeBatch(reqs []Request) (n int)
 }
 
-// TurnHandler is a Handler that leaves work of the requests of a turn until all of
-// them were served: for those whose answers come later (Conn.Later), and are cheaper
-// to find together.
+// TurnHandler is a Handler that defers work until all requests of a turn were
+// served: for requests whose answers come later (Conn.Later) and are cheaper to
+// find together.
 type TurnHandler interface {
 	Handler
 	// TurnEnds is called by the worker's goroutine after the requests of a turn,
@@ -63,7 +63,7 @@ type batch struct {
 	conns []*Conn // the connections of these requests, each once
 }
 
-// copyPayload copies a payload to the place for that of the next request.
+// copyPayload copies a payload to the place for the next request's payload.
 func (b *batch) copyPayload(p []byte) []byte {
 	return b.bytes[b.n][:copy(b.bytes[b.n][:], p)]
 }

@@ -26,8 +26,8 @@ func echoAll(reqs []Request) int {
 	return len(reqs)
 }
 
-// paused sends calls while the worker is paused, one after the other, so that
-// it finds all of them, in order, when it continues.
+// paused sends calls in order while the worker is paused, so that it finds
+// all of them, in order, when it continues.
 type paused struct {
 	t     *testing.T
 	s     *server
@@ -52,7 +52,7 @@ func callOnce(c *Caller, kind Kind, payload []byte) ([]byte, error) {
 	return got, err
 }
 
-// echoed makes a call that is to be answered with what it sent.
+// echoed makes a call whose answer must be the request's payload.
 func (p *paused) echoed(c *Caller, kind Kind, payload []byte) {
 	p.call(c, kind, payload, func(got []byte, err error) {
 		if err != nil || !bytes.Equal(got, payload) {
@@ -72,7 +72,7 @@ func TestBatchOrder(t *testing.T) {
 	for _, most := range []int{1, 3, maxBatch} {
 		t.Run(fmt.Sprintf("most=%d", most), func(t *testing.T) {
 			overProviders(t, func(t *testing.T, p provider) {
-				var order []string // as the worker serves
+				var order []string // in which the worker serves
 				calls, largest := 0, 0
 				s := serve(t, p, batchFuncs{
 					handlerFuncs: handlerFuncs{serve: func(c *Conn, m Message) {
@@ -146,7 +146,7 @@ func TestBatchFullRing(t *testing.T) {
 						t.Error("in a batch behind a backlog")
 					}
 				}
-				n := min(2, len(reqs)) // what a handler bounds
+				n := min(2, len(reqs)) // the handler bounds the number
 				for _, r := range reqs[:n] {
 					r.Conn.Respond(1, r.ID, append(bytes.Clone(r.Payload), big...))
 				}
@@ -172,9 +172,9 @@ func TestBatchFullRing(t *testing.T) {
 	})
 }
 
-// TestBatchSurvives: clients that leave, or violate the protocol, after they
-// sent requests that are batched disturb no other client.
-func TestBatchSurvives(t *testing.T) {
+// TestBatchWithFailingClients: clients that disconnect, or violate the protocol, after
+// sending requests that are batched disturb no other client.
+func TestBatchWithFailingClients(t *testing.T) {
 	good := message(header{size: 32, kind: 1, flags: FlagEnd})
 	overProviders(t, func(t *testing.T, p provider) {
 		reason := errors.New("not you")
@@ -237,9 +237,9 @@ func TestBatchSurvives(t *testing.T) {
 	})
 }
 
-// TestBatchGarbage: rings of random content, whose well-formed requests are
+// TestBatchOfRandomRings: rings of random content, whose well-formed requests are
 // batched, end no connection but their own.
-func TestBatchGarbage(t *testing.T) {
+func TestBatchOfRandomRings(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, batchFuncs{handlerFuncs{serve: echo}, echoAll}, WorkerConfig{RingBytes: MinRingBytes})
 		friend := s.dial(t, CallerConfig{})
@@ -271,9 +271,9 @@ func TestBatchGarbage(t *testing.T) {
 	})
 }
 
-// TestLoneRequest: a request that is alone, too long or of another kind is not
-// served by ServeBatch.
-func TestLoneRequest(t *testing.T) {
+// TestLoneRequestIsNotBatched: ServeBatch serves no request that is alone, too long or of
+// another kind.
+func TestLoneRequestIsNotBatched(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, batchFuncs{handlerFuncs{serve: echo}, func(reqs []Request) int {
 			t.Errorf("a batch of %d", len(reqs))

@@ -14,7 +14,7 @@ import (
 
 // A slot holds one call in flight. The id of the call on the wire is the index
 // of its slot and the slot's generation, which counts its uses. So each answer
-// is recognised as that of this call, or as that of no call.
+// is recognised as the answer to this call, or to no call.
 //
 //	free --Call--> open --FlagEnd--> answered --Call returns--> free
 //	               |  ^ \--ctx done--> abandoned --FlagEnd--> free
@@ -198,7 +198,7 @@ func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 		return nil, 0, c.notSent(kind, cause)
 	}
 	// A request in the mirror will be posted, unless the connection is lost.
-	// out.posted includes what is just being posted.
+	// out.posted includes the bytes that are just being posted.
 	sent := c.err == nil || s.end <= c.out.posted
 	c.mu.Unlock()
 
@@ -210,7 +210,7 @@ func (c *Caller) abandon(i uint32, cause error) ([]byte, Kind, error) {
 	}
 	s.state, s.buf = slotAbandoned, nil
 	if c.fetch != nil {
-		c.fetch.given.Add(1) // before open: what is to come is fetched
+		c.fetch.given.Add(1) // before open: the answer to come is fetched
 	}
 	c.lead.open.Add(-1)
 	s.mu.Unlock()
@@ -281,7 +281,7 @@ func (c *Caller) flushLocked() {
 			break
 		}
 		if c.fetch != nil && c.fetch.hungry.Load() {
-			c.wrs[n-1].Unsignaled = false // its completion wakes whoever fetches
+			c.wrs[n-1].Unsignaled = false // its completion wakes the goroutine that fetches
 		}
 		c.mu.Unlock()
 		taken, err := c.qp.Post(c.wrs[:n])

@@ -131,7 +131,7 @@ func TestLongAnswers(t *testing.T) {
 }
 
 // TestPausedWorkerHoldsBack: while a worker reads nothing, its ring fills up.
-// Further calls wait, and can be given up as not sent; all others are served
+// Further calls wait, and can be abandoned as not sent; all others are served
 // when the worker continues.
 func TestPausedWorkerHoldsBack(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
@@ -223,7 +223,7 @@ func TestMaxInFlight(t *testing.T) {
 }
 
 // TestServerEnds: calls that were sent have an unknown outcome, calls
-// made later are not sent, and everything says so.
+// made later are not sent, and all errors and states report that.
 func TestServerEnds(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		reached := make(chan struct{}, 100)

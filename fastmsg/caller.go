@@ -43,7 +43,7 @@ type Caller struct {
 	lead         lead
 	lastAnswered atomic.Int32 // calls that the poller's last batch answered
 	done         chan struct{}
-	in           recvRing // the lead's, as comps, credit and fetch
+	in           recvRing // owned by the goroutine that leads, as comps, credit and fetch
 	fetch        *fetcher // nil: answers are written
 	comps        []rdma.Completion
 	credit       [1]rdma.WorkRequest
@@ -66,13 +66,13 @@ type CallerConfig struct {
 	// plain Writes, in place of events: the paper's polling variant (section
 	// III-A, figure 6a). The worker polls as long as the Caller is open.
 	InMemory bool
-	// Fetch has answers fetched, as RFP has it, where that is faster than having
-	// the server write them: the Caller compares both (ways.go).
+	// Fetch makes the Caller fetch answers, as RFP does, where that is faster
+	// than letting the server write them: the Caller compares both (ways.go).
 	Fetch bool
 	// FetchCounts, if not nil, counts what is fetched; Callers may share it.
 	FetchCounts *FetchCounts
 
-	clock func() time.Duration // of what calls take; nil: the monotonic one
+	clock func() time.Duration // measures calls; nil: the monotonic one
 }
 
 const (

@@ -25,25 +25,25 @@ type Conn struct {
 	requests rdma.Region
 	in       recvRing
 	out      sendRing
-	answers  *answerRing // that the client fetches; nil: all are written
+	answers  *answerRing // the answers that the client fetches; nil: all are written
 	ride     [RideBytes]byte
-	rides    int  // of ride, that the next answer brings
-	sayRead  bool // how much of the request ring was read is said again
+	rides    int  // bytes of ride that the next answer brings
+	sayRead  bool // report again how much of the request ring was read
 	backlog  backlog
-	account  *budget.Account // of what waits here
-	later    int             // requests that are answered later, under way
+	account  *budget.Account // of the bytes that wait here
+	later    int             // requests in flight that are answered later
 	source   string
 	rings    *budget.Account // of the rings
 	wrs      [maxWRs]rdma.WorkRequest
 
-	failed error // why it will be closed
+	failed error // why the connection will be closed
 	closed bool
 	over   atomic.Bool // closed, for other goroutines (Later.Ended)
 
 	step func(time.Duration) (done bool) // the rest of a request, see Continue
 	slow progress
 
-	place place // the worker's
+	place place // owned by the worker
 }
 
 // QueuePair returns the queue pair, for writes by the owner: at most
@@ -196,8 +196,8 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 	return requests
 }
 
-// drain moves answers that wait for room into the ring, and reports whether it is to
-// go on in the next turn.
+// drain moves answers that wait for room into the ring, and reports whether it
+// must continue in the next turn.
 func (c *Conn) drain() (more bool) {
 	if c.moving() {
 		if more = c.move(); c.moving() {
@@ -234,20 +234,20 @@ func (c *Conn) next() (m Message, size uint64, ok bool) {
 
 // hold leaves the request that next returned in the ring; next continues
 // after it. before is how much was held before next. hold returns how much to
-// consume for the request: its size, and that of padding that next held.
+// consume for the request: its size, and the size of padding that next held.
 func (c *Conn) hold(size, before uint64) uint64 {
 	c.in.hold(size)
 	return c.in.held - before
 }
 
-// unhold makes next return again what was held and is not consumed.
+// unhold makes next return the held requests that are not consumed again.
 func (c *Conn) unhold() { c.in.unhold() }
 
 // consume frees the request that next returned, or the first one held.
 func (c *Conn) consume(size uint64) { c.in.consume(size) }
 
-// closeAccount gives back what is held here, when the connection has ended and
-// the last of its requests was answered.
+// closeAccount returns the held bytes when the connection has ended and the
+// last of its requests was answered.
 func (c *Conn) closeAccount() {
 	if c.closed && c.later == 0 {
 		c.account.Close()

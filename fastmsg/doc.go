@@ -32,13 +32,13 @@
 // A client may also fetch its answers from a third region, of the server, that grants
 // RemoteRead (answerring.go, leave.go, fetcher.go).
 //
-// Both regions grant RemoteWrite and nothing else. The mailbox is a page for
-// the owner of the server, who may write anything to it (package heartbeat).
+// Both regions grant RemoteWrite and nothing else. The mailbox is a page to
+// which the owner of the server may write anything (package heartbeat).
 //
 // # Immediates
 //
 // One WriteImm announces everything that was appended since the last one,
-// any number of messages. Its 32 bits, as its sender says it:
+// any number of messages. Its 32 bits, in the words of its sender:
 //
 //	31          30                                 0
 //	0           8-byte units that I appended to your ring

@@ -10,8 +10,9 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// In builds with the tag, the tests run over libfabric alone: its tcp, which is
-// everywhere, or what the environment names where there is a card or Soft-RoCE.
+// In builds with the tag, the tests run over libfabric alone: its tcp, which exists
+// everywhere, or the provider that the environment names where there is a card or
+// Soft-RoCE.
 func init() {
 	providers = []provider{{
 		name: "ofi",

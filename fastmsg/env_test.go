@@ -152,7 +152,7 @@ func (s *server) dial(t testing.TB, cfg CallerConfig) *Caller {
 	return c
 }
 
-// patience is far more than anything here takes on a busy machine.
+// patience is far longer than any wait here on a busy machine.
 const patience = time.Minute
 
 func within(t testing.TB) context.Context {
@@ -171,7 +171,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// sent is the bytes whose Post has returned.
+// sent is the number of bytes whose Post has returned.
 func sent(c *Caller) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 
 // Sentinels. A failed Call matches exactly one of ErrNotSent and
 // ErrUnknownOutcome, besides its cause (the context's error, ErrClosed,
-// ErrTooLarge, ErrProtocol, or one of package rdma). Their texts are read by
-// users of whatever is built on this package, so they do not name it.
+// ErrTooLarge, ErrProtocol, or one of package rdma). Users of programs built
+// on this package read their texts, so these do not name the package.
 var (
 	// ErrNotSent: the peer has not seen the request, and never will. Sending
 	// it again is safe.
 	ErrNotSent = errors.New("request not sent")
 	// ErrUnknownOutcome: the request was sent, but its answer did not arrive,
-	// or not all of it. The peer may or may not have carried it out.
+	// or not all of it. The peer may or may not have executed it.
 	ErrUnknownOutcome = errors.New("no answer to a request that was sent: it may or may not have been carried out")
 
 	// ErrTooLarge: a payload, hello or ring exceeds its size limit.
@@ -34,7 +34,7 @@ var (
 	// ended while the request waited for room in the peer's ring.
 	ErrRingFull = errors.New("the server takes no requests: their ring is full")
 	// ErrBusy: more requests of one connection would be answered later than
-	// WorkerConfig.MaxLater. Nothing of this one was done.
+	// WorkerConfig.MaxLater. This one had no effect.
 	ErrBusy = errors.New("too many requests under way")
 	// ErrInFlight is in the chain of an ErrNotSent when the context
 	// ended while MaxInFlight other calls were unanswered.
@@ -56,7 +56,7 @@ func (e *CallError) Error() string {
 // Unwrap lets errors.Is find the outcome and the cause.
 func (e *CallError) Unwrap() []error { return []error{e.Outcome, e.Cause} }
 
-// RetrySafe reports whether err means that the peer has not carried out the
+// RetrySafe reports whether err means that the peer has not executed the
 // request: it was not sent, or there was no connection. It does not say
 // whether a retry will succeed.
 func RetrySafe(err error) bool {

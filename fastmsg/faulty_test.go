@@ -26,10 +26,10 @@ func wrapped(p provider, opt faulty.Options) (q provider, devices func() []*faul
 	return q, func() []*faulty.Device { return all }
 }
 
-// TestLateAndFull: late completions, reordered connections, waits that
-// oversleep, and queues that are full when they should not be cost
-// time, never a message.
-func TestLateAndFull(t *testing.T) {
+// TestLateCompletionsAndFullQueues: late completions, reordered connections, waits that
+// oversleep, and queues that are unexpectedly full cost time, but no
+// message is lost.
+func TestLateCompletionsAndFullQueues(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		q, devices := wrapped(p, faulty.Options{
 			LateCompletion: 0.2, Reorder: 0.3, FullQueue: 0.2, HeldWait: 0.1,
@@ -69,10 +69,10 @@ func TestLateAndFull(t *testing.T) {
 	})
 }
 
-// TestOutcomesAreTrue: connections that break at any moment. A call that
-// succeeded was carried out; a call that says it was not sent was not,
+// TestOutcomesOnBrokenConnections: connections that break at any moment. A call that
+// succeeded was executed; a call that reports ErrNotSent was not sent,
 // and never will be.
-func TestOutcomesAreTrue(t *testing.T) {
+func TestOutcomesOnBrokenConnections(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		var succeeded, notSent, unknown int
 		for round := range uint64(20) {
@@ -140,8 +140,8 @@ func TestOutcomesAreTrue(t *testing.T) {
 	})
 }
 
-// TestAbandonedCalls: contexts that end at any moment leave nothing behind,
-// and no call gets the answer of another.
+// TestAbandonedCalls: contexts that end at any moment leave no slot
+// occupied, and no call gets the answer of another.
 func TestAbandonedCalls(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})

@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// postFetch posts a Read if a call waits and none is under way, and reports whether it
-// did.
+// postFetch posts a Read if a call waits and no Read is in flight, and reports
+// whether it did.
 func (c *Caller) postFetch() bool {
 	f := c.fetch
 	if !f.on.Load() || f.reading || !c.waits() || f.say != 0 {
@@ -88,7 +88,7 @@ func (c *Caller) takeFetched() (answered int32, err error) {
 	return answered, c.roomSeen(read)
 }
 
-// sized chooses the size of the next Read, after one that found so many lines.
+// sized chooses the size of the next Read, after one that found that number of lines.
 func (f *fetcher) sized(found int) {
 	switch found {
 	case 0:
@@ -99,14 +99,14 @@ func (f *fetcher) sized(found int) {
 	}
 }
 
-// roomSeen takes the number of units of requests that a line says were read.
+// roomSeen takes a line's report of how many units of requests the server has read.
 func (c *Caller) roomSeen(units uint32) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.out.returnedTo(units, 32); err != nil {
 		return err
 	}
-	if len(c.queue) > 0 || c.out.unposted() > 0 { // it may have waited for a flight
+	if len(c.queue) > 0 || c.out.unposted() > 0 { // a request may have waited for a flight
 		c.admitLocked()
 		c.flushLocked()
 	}
@@ -140,7 +140,7 @@ func (c *Caller) takeLine(b []byte) (end bool, err error) {
 	return c.deliver(f.msg)
 }
 
-// toMailbox does what a write of the server to the mailbox would do.
+// toMailbox stores b where a write of the server to the mailbox would.
 func (c *Caller) toMailbox(b []byte) error {
 	if len(b) > RideBytes || len(b)%wordBytes != 0 {
 		return protocolError("%d bytes for the mailbox, allowed are words up to %d", len(b), RideBytes)

@@ -12,8 +12,8 @@ import (
 
 // The client that fetches its answers (answerring.go, leave.go)
 //
-// Whoever has the lead reads the server's ring from the first line that is missing,
-// with one Read under way at a time, as long as a call waits:
+// The goroutine that has the lead reads the server's ring from the first
+// missing line, with one Read in flight at a time, as long as a call waits:
 //
 //	       a call's request is sent: its completion
 //	idle --------------------------------------------> reading --+
@@ -22,53 +22,52 @@ import (
 //	 +----------------------------------------------------/
 //
 // So the first Read leaves when the request has arrived at the server, one round trip
-// after the call, and brings home an answer that took less than that to compute: two
-// round trips, and the server posts nothing. Each further one leaves when the last one
-// is back.
+// after the call, and brings an answer that took less than that to compute: two round
+// trips, and the server posts nothing. Each further one leaves when the last one is back.
 //
 // # How much is read
 //
-// As much as lately came at once (window), so that one Read brings home an answer, or
-// all answers of that moment. If an answer is longer, its first line says so, and the
-// next Read brings the rest.
+// As much as lately came at once (window), so that one Read brings an answer,
+// or all answers of that moment. If an answer is longer, its first line says
+// so, and the next Read brings the rest.
 //
 // # When answers are late
 //
-// Reads that find nothing cost the server's card, and keep this side awake. So the
-// client has the answers written that it waits for
+// Reads that find nothing cost the server's card, and keep this side awake. So
+// the client asks the server to write the answers that it waits for
 //
 //   - over devices that do all work in Post: when it would go to sleep, which is after
 //     spinning for as long as a wake-up costs (package spin);
 //   - over others: when fetchRetries Reads in a row have found nothing.
 //
-// How it goes on, and whether it fetches at all, is in ways.go.
+// What follows, and whether the client fetches at all, is in ways.go.
 type fetcher struct {
 	region rdma.Region // where lines land; twice as large, where they may be torn
-	lands  int         // lines that it has
+	lands  int         // number of lines in region
 	twice  bool
 	sync   bool // SynchronousOps
 	spin   spin.Spinner
 	look   func() bool
 
 	from  rdma.Remote // the ring of answers
-	lines uint64      // that it has
+	lines uint64      // number of lines in from
 
-	// The lead's:
+	// Owned by the goroutine that leads:
 	on       atomic.Bool // others may load it
-	wanted   bool        // it waits for the server to say where answers are left
+	wanted   bool        // waits for the server to say where it leaves answers
 	reading  bool
 	hungry   atomic.Bool  // on, and not reading
-	say      uint32       // to be posted
-	given    atomic.Int32 // calls that were given up, and whose answers are to come
+	say      uint32       // immediate to be posted
+	given    atomic.Int32 // abandoned calls whose answers have not come
 	wrs      [2]rdma.WorkRequest
-	next     uint64 // the first line that is missing
+	next     uint64 // the first missing line
 	returned uint64 // lines that the server knows to be fetched
-	asked    int    // lines of the Read under way
+	asked    int    // lines of the Read in flight
 	window   int
 	failed   int // Reads in a row that found nothing
 
 	ways
-	msg   Message // that is being fetched
+	msg   Message // being fetched
 	need  int     // bytes of it that are missing
 	start uint64  // its first line
 
@@ -83,15 +82,15 @@ const (
 	landLines = 256
 	// fetchRetries is RFP's R (section 3.2).
 	fetchRetries = 5
-	// fetchSends is how many requests more than others a client has outstanding:
-	// Reads, and what it says.
+	// fetchSends is how many more requests such a client has outstanding than
+	// others: Reads, and its immediates.
 	fetchSends = 2 + maxReturns
 	unitsBits  = 31
 )
 
 // callerDepth is the number of requests that a Caller can have outstanding. The size of
-// the server's ring is not known before there is a queue pair, so it is that for the
-// largest.
+// the server's ring is not known before there is a queue pair, so it is the
+// number for the largest ring.
 func callerDepth(fetch bool) int {
 	if fetch {
 		return sendDepth(MaxRingBytes) + fetchSends
@@ -116,10 +115,10 @@ func newFetcher(dev rdma.Device, counts *FetchCounts) (*fetcher, error) {
 	return f, nil
 }
 
-// FetchCounts is what Callers with CallerConfig.Fetch have done.
+// FetchCounts counts the operations of Callers with CallerConfig.Fetch.
 type FetchCounts struct {
 	Reads   atomic.Uint64 // of answers
-	Vain    atomic.Uint64 // of those, that found nothing
+	Vain    atomic.Uint64 // Reads that found nothing
 	Changes atomic.Uint64 // times that a Caller changed over to answers that are written
 	Trials  atomic.Uint64 // times that a Caller tried the other way of answers
 	Moves   atomic.Uint64 // times that a Caller stayed in the other way, until it moves again
@@ -153,7 +152,8 @@ func (c *Caller) foundWhere(b []byte) error {
 	return nil
 }
 
-// stopFetching has answers written, from the first one on that is not whole here.
+// stopFetching asks the server to write answers, from the first one that is not complete
+// here.
 func (c *Caller) stopFetching() {
 	f := c.fetch
 	if !f.on.Load() || f.reading {
@@ -167,7 +167,7 @@ func (c *Caller) stopFetching() {
 	f.counts.Changes.Add(1)
 }
 
-// whole is the line up to which all messages are here.
+// whole is the line up to which all messages are complete here.
 func (f *fetcher) whole() uint64 {
 	if f.need > 0 {
 		return f.start
@@ -175,7 +175,7 @@ func (f *fetcher) whole() uint64 {
 	return f.next
 }
 
-// say posts what is to be said, unless the queue is full.
+// say posts the immediate f.say, unless the queue is full.
 func (c *Caller) say() error {
 	f := c.fetch
 	c.credit[0] = rdma.WorkRequest{Op: rdma.OpWriteImm, Unsignaled: true, Imm: f.say}
@@ -188,12 +188,12 @@ func (c *Caller) say() error {
 	return nil
 }
 
-// waits reports whether an answer is to come. Those that nobody waits for hold slots.
+// waits reports whether an answer is to come. Answers to abandoned calls hold slots, too.
 func (c *Caller) waits() bool { return c.lead.open.Load() != 0 || c.fetch.given.Load() != 0 }
 
-// fetchOrChange is what the Caller's goroutine does before it sleeps: it fetches, or
-// has answers written from now on. It reports whether to poll in place of sleeping, or
-// else for how long to sleep.
+// fetchOrChange is what the Caller's goroutine does before it sleeps: it
+// fetches, or asks the server to write answers from now on. It reports whether
+// to poll in place of sleeping, or else for how long to sleep.
 func (c *Caller) fetchOrChange() (timeout time.Duration, poll bool) {
 	f := c.fetch
 	switch {
@@ -213,8 +213,8 @@ func (c *Caller) fetchOrChange() (timeout time.Duration, poll bool) {
 	return stallRetry, false
 }
 
-// lookForAnswers is lookOnce for the Caller's goroutine. It reports whether something
-// came, or the spinning is to end for another reason.
+// lookForAnswers is lookOnce for the Caller's goroutine. It reports whether an
+// answer came, or the spinning must end for another reason.
 func (c *Caller) lookForAnswers() bool {
 	f := c.fetch
 	n := c.cq.Poll(c.comps)

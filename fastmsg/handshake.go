@@ -21,10 +21,10 @@ import (
 //	24     8     address of the region's first byte
 //	32     ...   hello, at most 24 bytes, defined by the owner
 //
-// The client's ring starts behind the mailbox page, the server's at 0. With
-// flag 1 the client announces its requests in memory (tail.go): the server's
-// ring is followed by a line for the tail. With flag 2 the client may fetch its
-// answers (leave.go). The server answers with the same flags.
+// The client's ring starts after the mailbox page, the server's at 0. With flag
+// 1 the client announces its requests in memory (tail.go): the server's ring is
+// followed by a line for the tail. With flag 2 the client may fetch its answers
+// (leave.go). The server answers with the same flags.
 const (
 	magic = "CFMG"
 	// ProtocolVersion counts incompatible changes of rings, messages
@@ -102,8 +102,8 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 	return h, nil
 }
 
-// HelloIn is the hello in the private data of a client's dial, for whoever chooses
-// the Worker. nil: it is none that a Worker would accept.
+// HelloIn is the hello in the private data of a client's dial, for choosing the
+// Worker. nil: no Worker would accept the data.
 func HelloIn(private []byte) []byte {
 	h, err := decodeHandshake(private, "client", "server")
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// stranger is a peer that does the handshake, and then whatever a test makes
+// stranger is a peer that does the handshake, and then what the test makes
 // it do.
 type stranger struct {
 	dev    rdma.Device
 	cq     rdma.CompletionQueue
 	qp     rdma.QueuePair
-	region rdma.Region // what the other side writes
-	source rdma.Region // what the stranger writes from
+	region rdma.Region // which the other side writes
+	source rdma.Region // from which the stranger writes
 	ring   rdma.Remote // the other side's ring
 
 	ringBytes uint64
 	inMemory  bool   // announces in memory
 	fetch     bool   // may fetch its answers
-	left      left   // those that it may fetch
-	tail      uint64 // up to there
-	words     int    // written
+	left      left   // the answers that it may fetch
+	tail      uint64 // end of the bytes sent
+	words     int    // tail words written
 }
 
 func newStranger(t testing.TB, p provider) *stranger {
@@ -65,7 +65,7 @@ func (x *stranger) dial(t testing.TB, s *server) {
 }
 
 // send writes bytes at an offset of the ring, and raises an event, or announces
-// as much in memory.
+// the same number of units in memory.
 func (x *stranger) send(t testing.TB, offset uint64, bytes []byte, imm uint32) {
 	t.Helper()
 	if err := x.post(offset, bytes, imm); err != nil {
@@ -93,9 +93,9 @@ func (x *stranger) post(offset uint64, bytes []byte, imm uint32) error {
 }
 
 // writeWord writes a tail word into the default ring's line. Each has a source
-// of its own, since the Write may be carried out later.
+// of its own, since the Write may be executed later.
 func (x *stranger) writeWord(word uint64) error {
-	at := DefaultRingBytes/2 + x.words*wordBytes // behind all messages
+	at := DefaultRingBytes/2 + x.words*wordBytes // after all messages
 	x.words++
 	binary.LittleEndian.PutUint64(x.source.Bytes()[at:], word)
 	_, err := x.qp.Post([]rdma.WorkRequest{{
@@ -213,7 +213,7 @@ func TestGarbageFromClients(t *testing.T) {
 	})
 }
 
-// TestHostileServer: a Caller survives what a server may send.
+// TestHostileServer: a Caller survives everything that a server may send.
 func TestHostileServer(t *testing.T) {
 	// The one open call has id 1<<32 | 0.
 	answer := func(h header, id uint64) []byte {
@@ -327,9 +327,9 @@ func TestDiscardTakesToken(t *testing.T) {
 	}
 }
 
-// TestLastAnswers: an answer that arrives in one batch with the end of
-// the connection is an answer.
-func TestLastAnswers(t *testing.T) {
+// TestAnswersWithConnectionEndAreDelivered: an answer that arrives in one batch
+// with the end of the connection is an answer.
+func TestAnswersWithConnectionEndAreDelivered(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
 		c, err := dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory}) // without its poller
@@ -388,8 +388,8 @@ func (x *stranger) request(t testing.TB, kind Kind) {
 	x.send(t, 0, b, headerBytes/unitBytes)
 }
 
-// takeAll waits for one announcement of answers at least, returns what was
-// announced, and how many bytes that was, padding included.
+// takeAll waits for at least one announcement of answers, returns their
+// room to the server, and returns their number of bytes, padding included.
 func (x *stranger) takeAll(t testing.TB) (n int) {
 	t.Helper()
 	if x.fetch {

@@ -8,8 +8,8 @@ import (
 )
 
 // BenchmarkLater is BenchmarkCall with answers of 8 bytes, which the worker
-// gives itself (answers=direct), or another goroutine gives, that takes what is
-// asked by then at once, as a group commit does (answers=later).
+// gives (answers=direct), or another goroutine that answers all waiting
+// requests at once, as a group commit does (answers=later).
 func BenchmarkLater(b *testing.B) {
 	for _, p := range providers {
 		for _, answers := range []string{"direct", "later"} {

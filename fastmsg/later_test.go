@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// laterOf hands the requests of kindLong to others, and echoes kindSoon.
+// laterOf hands the requests of kindLong to other goroutines, and echoes kindSoon.
 type laterOf struct {
 	handlerFuncs
 	asked chan asked
@@ -91,7 +91,7 @@ func TestLaterInAnyOrder(t *testing.T) {
 }
 
 // Respond from the worker's own goroutine.
-func TestLaterAtOnce(t *testing.T) {
+func TestRespondFromWorkerGoroutine(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
 			l, err := c.Later(m.ID, 0)
@@ -108,8 +108,8 @@ func TestLaterAtOnce(t *testing.T) {
 	})
 }
 
-// A worker without ticks that sleeps is woken by each answer, and one that polls
-// finds it.
+// Each answer wakes a sleeping worker without ticks, and a polling worker finds
+// it.
 func TestLaterWakes(t *testing.T) {
 	for _, polling := range []bool{false, true} {
 		overProviders(t, func(t *testing.T, p provider) {
@@ -139,8 +139,8 @@ func TestLaterWakes(t *testing.T) {
 	}
 }
 
-// Callers that each wait for their own answer, from goroutines of their own: the
-// worker goes to sleep at any moment between.
+// Each caller waits for its own answer, which a goroutine of its own gives: the
+// worker falls asleep at any moment between them.
 func TestLaterWhileFallingAsleep(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
@@ -186,8 +186,8 @@ func (q *sleeper) Wait(context.Context, time.Duration) error {
 	return nil
 }
 
-// A worker does not sleep beside an answer. If it sleeps, one answer wakes it,
-// and those behind that do not. None wakes it while it is awake.
+// A worker does not sleep while an answer waits. If it sleeps, the first
+// answer wakes it, and later answers do not. None wakes it while it is awake.
 func TestLaterWakesOnce(t *testing.T) {
 	q := new(sleeper)
 	w := &Worker{cq: q, cfg: WorkerConfig{MaxLater: 1000, Now: newClock().now}}
@@ -228,9 +228,9 @@ func TestLaterWakesOnce(t *testing.T) {
 	}
 }
 
-// A Later of a request that was answered cannot answer the one that its later
+// A Later whose request was answered cannot answer the request that its later
 // serves now.
-func TestLaterOfThePast(t *testing.T) {
+func TestStaleReplyHandleIsIgnored(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
 		s := serve(t, p, h, WorkerConfig{})
@@ -266,8 +266,8 @@ func TestLaterOfThePast(t *testing.T) {
 	})
 }
 
-// What is under way counts until it is answered, also when its client has hung
-// up, and the answers are dropped.
+// Requests in flight count until they are answered, also when their client has
+// hung up, and the answers are dropped.
 func TestLaterOfClosedConnection(t *testing.T) {
 	const n, bytesEach = 100, 1000
 	overProviders(t, func(t *testing.T, p provider) {
@@ -321,7 +321,7 @@ func TestLaterOfClosedConnection(t *testing.T) {
 	})
 }
 
-// Answers while the worker ends, and after: all is given back.
+// Answers while the worker ends, and afterwards: all accounts are empty.
 func TestLaterOfEndedWorker(t *testing.T) {
 	const n = 200
 	overProviders(t, func(t *testing.T, p provider) {
@@ -359,8 +359,8 @@ func TestLaterOfEndedWorker(t *testing.T) {
 	})
 }
 
-// Beyond MaxLater, and beyond the budget, requests are refused, and the others go
-// on.
+// Beyond MaxLater, and beyond the budget, requests are refused, and the others
+// are not affected.
 func TestLaterIsBounded(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
@@ -409,7 +409,7 @@ func TestLaterIsBounded(t *testing.T) {
 }
 
 // Answers larger than the ring wait in the backlog, in order with others, and
-// those that the budget refuses end their connection.
+// answers that the budget refuses end their connection.
 func TestLargeLaterAnswers(t *testing.T) {
 	const n, size = 20, 20_000
 	overProviders(t, func(t *testing.T, p provider) {
@@ -444,7 +444,7 @@ func TestLargeLaterAnswers(t *testing.T) {
 		}
 		calls.Wait()
 		until(t, "given back", func() bool { u := b.Use(); return u.Used == 0 && u.Sources == 0 })
-		// What served it serves others.
+		// Its later serves other requests.
 		d := s.dial(t, CallerConfig{})
 		for range n {
 			calls.Go(func() { a := <-h.asked; a.Respond(kindLong, a.payload) })
@@ -458,7 +458,7 @@ func TestLargeLaterAnswers(t *testing.T) {
 	})
 }
 
-// However many answers there are, a turn takes turnAnswers of them.
+// A turn takes turnAnswers of the answers, not more.
 func TestLaterShareOfTurn(t *testing.T) {
 	const n = 3*turnAnswers + 7
 	overProviders(t, func(t *testing.T, p provider) {

@@ -11,10 +11,10 @@ import (
 //
 // One goroutine at a time has the lead: it polls the completion queue, reads
 // the response ring and distributes the answers. That is the Caller's own
-// goroutine (poller.go), which can sleep; or, while that rests, a caller that
-// waits for its answer anyway. Then a single call needs no other goroutine,
-// and no switch to one and back, which over shared memory would be a third of
-// its time.
+// goroutine (poller.go), which can sleep; or, while that goroutine rests, a
+// caller that waits for its answer anyway. Then a single call needs no other
+// goroutine, and no switch to another one and back, which over shared memory
+// would be a third of its time.
 //
 //	            call, CAS               answered, no call waits
 //	resting ---------------> led ------------------------------> resting
@@ -103,7 +103,7 @@ func (c *Caller) rest() {
 }
 
 // tryLead takes the lead, if no goroutine has it, until the answer to the call
-// in s is complete, or there is something that a caller cannot do.
+// in s is complete, or there is work that a caller cannot do.
 func (c *Caller) tryLead(s *slot) {
 	l := &c.lead
 	if !l.able || !l.state.CompareAndSwap(leadResting, leadCaller) {
@@ -131,7 +131,7 @@ func (c *Caller) tryLead(s *slot) {
 	l.resume <- struct{}{}
 }
 
-// resumeOwn ends the rest of the goroutine, which must try again what a full
+// resumeOwn ends the rest of the goroutine, which must retry what a full
 // queue refused. While it rests, waking the queue has no effect on it.
 func (c *Caller) resumeOwn() {
 	l := &c.lead

@@ -20,9 +20,9 @@ func led(t *testing.T, c *Caller) {
 	})
 }
 
-// TestLead: a single call is made without the Caller's goroutine, which takes
+// TestCallerLeads: a single call is made without the Caller's goroutine, which takes
 // over when an answer takes long, there are many calls, or none.
-func TestLead(t *testing.T) {
+func TestCallerLeads(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
 		c := s.dial(t, CallerConfig{})
@@ -35,13 +35,13 @@ func TestLead(t *testing.T) {
 		led(t, c)
 		until(t, "nobody calls", func() bool { return c.lead.state.Load() == leadOwn })
 		led(t, c)
-		s.stop() // noticed although nobody calls
+		s.stop() // noticed although no goroutine calls
 		<-c.Done()
 	})
 }
 
-// TestLeadCancelled: a call that is given up while its caller leads, or later,
-// frees its slot when its answer comes.
+// TestLeadCancelled: a call that is abandoned while its caller leads, or
+// later, frees its slot when its answer comes.
 func TestLeadCancelled(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
@@ -70,9 +70,9 @@ func TestLeadCancelled(t *testing.T) {
 	})
 }
 
-// TestLeadCloses: Close ends all calls, whichever goroutine has the lead, and
-// waits for that one.
-func TestLeadCloses(t *testing.T) {
+// TestCloseWhileCallerLeads: Close ends all calls, whichever goroutine has the lead, and
+// waits for that goroutine.
+func TestCloseWhileCallerLeads(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
 		for i := range 30 {
@@ -100,7 +100,7 @@ func TestLeadCloses(t *testing.T) {
 }
 
 // TestLeadChanges: callers that come and go, alone and several at once,
-// with short and long answers, all get theirs.
+// with short and long answers, all get their answers.
 func TestLeadChanges(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})

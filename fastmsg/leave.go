@@ -6,11 +6,12 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Who moves the answers
+// Which side moves the answers
 //
 // A client that asks for it in the handshake (flag 2) may fetch its answers from an
-// answerRing, or have them written into its ring as all others. It says which, at any
-// time and without waiting, by an immediate; so says it what it has fetched:
+// answerRing, or let the server write them into its ring as for all others. It says
+// which, at any time and without waiting, by an immediate; by the same it reports which
+// lines it has fetched:
 //
 //	31  30  29 28                                  0
 //	0   units that I appended to your ring             (as on all connections)
@@ -19,39 +20,39 @@ import (
 //	1   1   0  the same; write all others
 //	1   1   1  leave those that come, when you can
 //
-// The server says where it leaves them, and from which line on, by a message of its
-// own (FlagWhere), which it writes behind all answers before. The first one follows the
-// handshake, whose private data has no room for it.
+// The server says where it leaves answers, and from which line on, by a message
+// of its own (FlagWhere), which it writes after all earlier answers. The first
+// one follows the handshake, whose private data has no room for it.
 //
-// # No answer is lost, and none comes twice
+// # No answer is lost or comes twice
 //
-// A client that wants its answers written stops to fetch, and then says up to where it
-// has them, at the end of a message. The server writes what it had left after that, in
-// order, before all others: so each message is taken from one of the two memories, and
-// the pieces of an answer come in their order. When the client wants to fetch again,
-// the server changes over between two answers, when none waits for room in the
-// client's ring, and the client fetches when it has read all that was written before.
-// Lines that were moved are never fetched: their numbers are used up.
+// A client that wants its answers written stops fetching, and then says up to where it
+// has them, at the end of a message. The server writes the answers left after that
+// position, in order, before all others: so each message is taken from one of the two
+// memories, and the pieces of an answer come in their order. When the client wants to
+// fetch again, the server changes over between two answers, when none waits for room
+// in the client's ring, and the client fetches when no earlier written answer is
+// unread. Lines that were moved are never fetched: their numbers are used up.
 //
 // On such connections the server says how much of its ring for requests it has read as
-// a number of units since the start, and not as those since it last said so: what it
-// said by the number of a line that was not fetched is said again.
+// a number of units since the start, and not as those since its last report: a
+// report by the number of a line that was not fetched is repeated.
 const (
 	flagFetch = 2
 
 	// FlagWhere: the message says where the answers lie that the client may fetch.
 	FlagWhere Flags = 4
-	// FlagMailbox: the message is what the mailbox begins with, and no answer.
+	// FlagMailbox: the message is the beginning of the mailbox, and no answer.
 	FlagMailbox Flags = 8
-	// RideBytes is the longest of those.
+	// RideBytes is the largest payload of a FlagMailbox message.
 	RideBytes = 64
 
 	whereBytes   = 28
 	positionBits = 29
 	positionMask = 1<<positionBits - 1
 
-	// maxSays is how many times more a client may have said what it took than the server
-	// has polled: four quarters of the lines, and one change.
+	// maxSays is how many immediates of a client about its answers the server
+	// may have left to poll: four quarters of the lines, and one change.
 	maxSays = maxReturns/2 + 1
 
 	tookBit  = 1 << 29
@@ -84,14 +85,14 @@ func (c *Conn) recvDepth() int {
 // Fetches reports whether the client fetches its answers at present.
 func (c *Conn) Fetches() bool { return c.answers != nil && c.answers.on }
 
-// Ride has the next answer that the client fetches bring the first bytes of its mailbox,
-// at most RideBytes, in place of a write by the owner. It reports whether that will be:
-// not if the client fetches none, or none since the last Ride.
+// Ride puts the first bytes of the client's mailbox, at most RideBytes, into the
+// next answer that the client fetches, in place of a write by the owner. It reports
+// false if the client fetches no answers, or has fetched none since the last Ride.
 func (c *Conn) Ride(b []byte) bool {
 	if !c.Fetches() || len(b) > RideBytes {
 		return false
 	}
-	if c.rides > 0 { // What is written now is newer, and must not be replaced by it.
+	if c.rides > 0 { // The owner writes newer bytes now: the old ones must not replace them.
 		c.rides = 0
 		return false
 	}
@@ -121,7 +122,7 @@ func (c *Conn) unposted() uint64 {
 	return c.out.unposted()
 }
 
-// publish shows the client what it may fetch.
+// publish makes the appended answers visible to the client.
 func (c *Conn) publish() {
 	if c.Fetches() && c.answers.publish(c.in.head) {
 		c.in.gaveBack(c.in.unreturned())
@@ -171,8 +172,8 @@ func (c *Conn) leaveAgain() {
 	}
 }
 
-// credit is the immediate that says how much of the request ring was read, 0 if that
-// can wait.
+// credit is the immediate that reports how much of the request ring was read, 0
+// if that can wait.
 func (c *Conn) credit() uint32 {
 	if c.answers == nil {
 		return c.in.due()
@@ -193,7 +194,7 @@ func (c *Conn) credited(imm uint32) {
 	c.sayRead = false
 }
 
-// takenBytes is what the client has taken of its answers, for slow.go.
+// takenBytes is how many bytes of its answers the client has taken, for slow.go.
 func (c *Conn) takenBytes() uint64 {
 	if c.answers == nil {
 		return c.out.head

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// left is where the answers lie that a stranger may fetch.
+// left is the place of the answers that a stranger may fetch.
 type left struct {
 	ring    rdma.Remote
 	lines   uint64
@@ -18,7 +18,7 @@ type left struct {
 	landing rdma.Region
 }
 
-// wait polls until a completion is what is wanted.
+// wait polls until a completion satisfies wanted.
 func (x *stranger) wait(t testing.TB, wanted func(c *rdma.Completion) bool) {
 	t.Helper()
 	for {
@@ -57,8 +57,8 @@ func (x *stranger) findLeft(t testing.TB) {
 	t.Cleanup(func() { l.landing.Close() })
 }
 
-// takeLeft fetches until there is a message, says that it has all, and returns how many
-// bytes of lines that was.
+// takeLeft fetches until there is a message, says that it has all, and returns
+// how many bytes of lines it took.
 func (x *stranger) takeLeft(t testing.TB) int {
 	t.Helper()
 	l := &x.left
@@ -73,7 +73,7 @@ func (x *stranger) takeLeft(t testing.TB) int {
 	return int(l.next-from) * lineBytes
 }
 
-// look fetches all lines, and takes the messages that are whole.
+// look fetches all lines, and takes the messages that are complete.
 func (x *stranger) look(t testing.TB) {
 	t.Helper()
 	l := &x.left
@@ -94,7 +94,7 @@ func (x *stranger) sayLeft(t testing.TB, what uint32, line uint64) {
 	x.send(t, 0, nil, what|uint32(line)&positionMask)
 }
 
-// whole takes the next message, if all of its lines are there.
+// whole takes the next message, if all of its lines have arrived.
 func (l *left) whole() bool {
 	line := func(at uint64) []byte { return l.landing.Bytes()[at%l.lines*lineBytes:][:lineBytes] }
 	valid := func(at uint64) bool { return binary.LittleEndian.Uint32(line(at)) == uint32(at+1) }
@@ -112,15 +112,15 @@ func (l *left) whole() bool {
 	return true
 }
 
-// TestServerPostsNothing: answers that come soon are fetched, and the server posts
-// nothing for them, nor for the room of their requests.
+// TestServerPostsNothing: answers that come soon are fetched, and the server
+// posts nothing for them, nor for returning the room of their requests.
 func TestServerPostsNothing(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
 		var counts FetchCounts
 		c := s.dial(t, CallerConfig{FetchCounts: &counts})
 		fetching(t, c)
-		// As few as the Caller makes before it tries the other way at the earliest.
+		// Fewer than the Caller makes before it can first try the other way.
 		const calls = 100
 		before, changes := s.Stats(), counts.Changes.Load()
 		for range calls {
@@ -161,9 +161,10 @@ func fetching(t testing.TB, c *Caller) {
 	})
 }
 
-// TestChangesOver: a client whose answers take long has them written, fetches again
-// when they are quick, and gets each answer once, whole, also in many pieces.
-func TestChangesOver(t *testing.T) {
+// TestChangeBetweenFetchedAndWritten: a client whose answers take long changes to written
+// answers, fetches again when they are quick, and gets each answer once and complete, also
+// in many pieces.
+func TestChangeBetweenFetchedAndWritten(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		gate := make(chan struct{})
 		defer close(gate) // also if the test fails
@@ -205,9 +206,9 @@ func TestChangesOver(t *testing.T) {
 	})
 }
 
-// TestRides: what the owner of the server has for the mailbox comes with an answer that
-// is fetched, and once.
-func TestRides(t *testing.T) {
+// TestMailboxWriteRidesWithAnswer: a write by the owner of the server to the
+// mailbox comes with a fetched answer, and once.
+func TestMailboxWriteRidesWithAnswer(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		rode := make(chan bool, 2)
 		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {

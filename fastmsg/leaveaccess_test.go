@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// TestAccessToAnswers: the ring that a client fetches from can be read by who has its
-// key, as long as its connection lasts, and can be written by nobody.
+// TestAccessToAnswers: any holder of its key can read the ring that a client
+// fetches from, as long as its connection lasts, and no peer can write it.
 func TestAccessToAnswers(t *testing.T) {
 	attacks := map[string]struct {
 		try  func(x, friend *stranger) rdma.WorkRequest
@@ -50,7 +50,7 @@ func TestAccessToAnswers(t *testing.T) {
 		for from := friend.left.next; friend.left.next == from; {
 			friend.look(t)
 		}
-		had := slices.Clone(conn.answers.mem) // nothing more is left there
+		had := slices.Clone(conn.answers.mem) // no more answers are left in it
 		for name, attack := range attacks {
 			t.Run(name, func(t *testing.T) {
 				x := newStranger(t, p)
@@ -66,8 +66,8 @@ func TestAccessToAnswers(t *testing.T) {
 	})
 }
 
-// TestAnswersEndWithTheirConnection: nobody reads what is left of a client's answers,
-// by a key that was right until the client had gone.
+// TestAnswersEndWithTheirConnection: a key that was right until the client
+// disconnected does not read the rest of its answers.
 func TestAnswersEndWithTheirConnection(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		closed := make(chan error, 2)
@@ -93,8 +93,8 @@ func (x *stranger) readLines(at rdma.Remote, n int) rdma.WorkRequest {
 	return rdma.WorkRequest{Op: rdma.OpRead, Local: rdma.Buffer{Region: x.left.landing, Len: n * lineBytes}, Remote: at}
 }
 
-// refused posts a request that must not be carried out, and waits for its end and that
-// of the connection.
+// refused posts a request that must be refused, and waits for its completion
+// and for the end of the connection.
 func (x *stranger) refused(t *testing.T, wr rdma.WorkRequest, want rdma.Status) {
 	t.Helper()
 	if _, err := x.qp.Post([]rdma.WorkRequest{wr}); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// TestHostileFetchers: each violates one rule of answers that are fetched, and loses
-// its connection.
+// TestHostileFetchers: each client violates one rule of answers that are
+// fetched, and loses its connection.
 func TestHostileFetchers(t *testing.T) {
 	attacks := map[string]func(t *testing.T, x *stranger){
 		"has what was never left":    func(t *testing.T, x *stranger) { x.sayLeft(t, sayTook, 1) },
@@ -54,9 +54,9 @@ func TestHostileFetchers(t *testing.T) {
 	})
 }
 
-// TestHostileLeavers: a server that leaves what is no answer, or says that it lies
-// where it cannot, loses its client, and the client's calls end.
-func TestHostileLeavers(t *testing.T) {
+// TestHostileServersOfFetchedAnswers: a server that leaves a malformed answer, or names an
+// impossible place for it, loses its client, and the client's calls end.
+func TestHostileServersOfFetchedAnswers(t *testing.T) {
 	const ring = MinRingBytes
 	where := func(x *stranger, lines uint32, start uint64) []byte {
 		var b [whereBytes]byte
@@ -149,8 +149,8 @@ func TestHostileLeavers(t *testing.T) {
 	})
 }
 
-// FuzzFetched: whatever lies in a server's memory, the client ends the connection with
-// ErrProtocol or takes no more than it says.
+// FuzzFetched: whatever lies in a server's memory, the client ends the
+// connection with ErrProtocol or takes no more than the message's size.
 func FuzzFetched(f *testing.F) {
 	line := make([]byte, 2*lineBytes)
 	binary.LittleEndian.PutUint64(line, 1)

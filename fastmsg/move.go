@@ -2,17 +2,17 @@ package fastmsg
 
 import "encoding/binary"
 
-// Answers that were left, and are to be written
+// Moving answers from the fetched ring into the client's ring
 //
-// A client that wants its answers written may have left a ring full of them, 8 MiB if
-// it likes. They stay where they are, and move into the client's ring as it has room,
-// moveBytes in each turn, so that no other client waits for more than that:
+// A client that wants its answers written may have left a full ring unfetched, up to
+// 8 MiB. The answers stay where they are, and move into the client's ring as it has
+// room, moveBytes in each turn, so that no other client waits for more than that:
 //
 //	answers left --> client's ring
-//	backlog     --/  (those that were answered meanwhile, behind them)
+//	backlog     --/  (answers given meanwhile, after those left)
 //
 // Until all have moved, no request of the client is served, and no step is made, as
-// while anything waits in the backlog. They need no other memory than they have.
+// while anything waits in the backlog. They need no further memory.
 
 // moveBytes take some 100 us.
 const moveBytes = 256 << 10
@@ -22,13 +22,13 @@ func (c *Conn) moving() bool {
 	return c.answers != nil && !c.answers.on && c.answers.head != c.answers.tail
 }
 
-// beginMove has answers written from now on, first those that were left and that the
-// client has not fetched.
+// beginMove makes the server write answers from now on, first those that were
+// left and that the client has not fetched.
 func (c *Conn) beginMove() {
 	a := c.answers
 	a.on, c.rides = false, 0
 	a.published = a.head // nothing more can be fetched
-	// What numbers of lines said that the client has not seen is said again.
+	// Reports in numbers of lines that the client has not seen are repeated.
 	c.sayRead = true
 }
 

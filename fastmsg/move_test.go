@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// messages are the ids of the messages in a ring from a position on, padding left out.
+// messages returns the ids of the messages in a ring from a position on, without padding.
 func (r *sendRing) messages(t *testing.T, from uint64) (ids []uint64) {
 	t.Helper()
 	for at := from; at < r.tail; {
@@ -22,10 +22,10 @@ func (r *sendRing) messages(t *testing.T, from uint64) (ids []uint64) {
 	return ids
 }
 
-// TestMoves: a ring of answers that were left moves part by part, in its order, behind
-// what was written before and ahead of what is answered meanwhile, without other memory
-// of the server; nothing is served until it is through.
-func TestMoves(t *testing.T) {
+// TestLeftAnswersMoveToRing: a ring of left answers moves part by part, in
+// order, after earlier written answers and before later ones, without other
+// memory of the server; no request is served until all have moved.
+func TestLeftAnswersMoveToRing(t *testing.T) {
 	const size = 4 * moveBytes
 	w := &Worker{scratch: make([]byte, 0, size)}
 	c := &Conn{w: w, answers: newAnswerRing(newHeapRegion(size)), out: newSendRing(newHeapRegion(size), newHeapRegion(size).Remote(), size, false)}
@@ -44,7 +44,7 @@ func TestMoves(t *testing.T) {
 	if err := c.answers.fetched(uint32(c.answers.tail)); err == nil {
 		t.Error("what moves may be fetched")
 	}
-	// What is answered meanwhile waits.
+	// An answer given meanwhile waits.
 	last++
 	c.backlog.grow(8)
 	c.backlog.push(1, FlagEnd, last, make([]byte, 8))

@@ -10,11 +10,11 @@ import (
 
 // poll is the Caller's goroutine: it reads the response ring, passes the
 // answers to the calls, returns room in the ring, and sends requests that
-// wait for room. It blocks only in Wait, so the server can always get rid of
+// wait for room. It blocks only in Wait, so the server can always deliver
 // its answers: the argument in sendring.go requires that the reader reads.
 //
-// When no answers are left, it leaves this to the callers for a while
-// (lead.go).
+// When no answers are left, it leaves polling to the callers for a
+// while (lead.go).
 func (c *Caller) poll() {
 	defer close(c.stopped)
 	defer c.qp.Close() // ends the peer's side, too; memory is freed by Close
@@ -195,8 +195,8 @@ func (c *Caller) deliver(m Message) (end bool, err error) {
 	return end, nil
 }
 
-// giveBack returns the head if that is due. A full queue is not an error:
-// catchUp tries again.
+// giveBack returns the head of the response ring if that is due. A full
+// queue is not an error: catchUp tries again.
 func (c *Caller) giveBack() error {
 	if c.fetch != nil && c.fetch.say != 0 {
 		if err := c.say(); err != nil {
@@ -217,8 +217,8 @@ func (c *Caller) giveBack() error {
 	return nil
 }
 
-// catchUp does what a full queue prevented, or a caller in flushLocked left
-// undone, and reports whether that must be tried again soon.
+// catchUp retries what a full queue prevented, or a caller in flushLocked
+// left undone, and reports whether it must be called again soon.
 func (c *Caller) catchUp() (again bool) {
 	c.mu.Lock()
 	if c.stalled {

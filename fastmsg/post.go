@@ -1,10 +1,10 @@
 package fastmsg
 
-// posted is what another goroutine has to say of a connection: that it has to
-// end, or that its steps go on. Without a connection it asks for a tick.
+// posted is another goroutine's message about a connection: that it must end,
+// or that its steps continue. Without a connection it asks for a tick.
 type posted struct {
 	conn *Conn
-	err  error // nil: its steps go on
+	err  error // nil: its steps continue
 }
 
 // post hands p to the worker's loop.
@@ -15,18 +15,18 @@ func (w *Worker) post(p posted) {
 	w.cq.Wake()
 }
 
-// TickSoon has WorkerConfig.Tick called within TickEvery, also if ticks have
-// stopped. Any goroutine may call it; after the worker's end it does nothing.
+// TickSoon makes the worker call WorkerConfig.Tick within TickEvery, also if ticks
+// have stopped. Any goroutine may call it; after the worker's end it does nothing.
 func (w *Worker) TickSoon() { w.post(posted{}) }
 
-// takePosted does what other goroutines have posted.
+// takePosted handles the messages that other goroutines have posted.
 func (w *Worker) takePosted(all []posted) {
 	for _, p := range all {
 		c := p.conn
 		switch {
 		case c == nil:
 			w.ticking = true
-		case !c.place.opened: // cut for its rings, while it is being accepted
+		case !c.place.opened: // the budget cut its rings during Accept
 			c.failed = p.err
 		case c.closed:
 		case p.err != nil:

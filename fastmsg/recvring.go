@@ -57,8 +57,8 @@ func (r *recvRing) announce(units uint32) error {
 }
 
 // announceTail handles the peer's word that its tail is at units, modulo 2^32
-// (tail.go). A tail that moves back is one too far ahead: a ring has fewer than
-// 2^31 units.
+// (tail.go). A tail that moves back counts as one too far ahead: a ring has
+// fewer than 2^31 units.
 func (r *recvRing) announceTail(units uint32) error {
 	return r.appended(units - uint32(r.tail/unitBytes))
 }
@@ -78,7 +78,7 @@ func (r *recvRing) appended(units uint32) error {
 // including those that are held.
 func (r *recvRing) unread() uint64 { return r.tail - r.head }
 
-// more reports whether there is something after what is held.
+// more reports whether there is a message after the held ones.
 func (r *recvRing) more() bool { return r.head+r.held < r.tail }
 
 // next returns the first message that is not held; ok is false if there is

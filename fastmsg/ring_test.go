@@ -27,14 +27,14 @@ func carryOut(dst []byte, wr rdma.WorkRequest) {
 	copy(dst[wr.Remote.Addr:], l.Region.Bytes()[l.Offset:l.Offset+l.Len])
 }
 
-// pair is a ring with both ends; requests are carried out at once.
+// pair is a ring with both ends; requests are executed at once.
 type pair struct {
 	out sendRing
 	in  recvRing
-	mem []byte // the reader's
+	mem []byte // the reader's memory
 	wrs [maxWRs]rdma.WorkRequest
 
-	announced []uint32 // immediates that are under way to the reader
+	announced []uint32 // immediates in flight to the reader
 	seen      uint64   // the tail word
 }
 
@@ -68,8 +68,8 @@ func (p *pair) flush() bool {
 	return n > 0
 }
 
-// refuse is a flush of which at most taken requests are, and not all. It
-// returns the number that there were.
+// refuse is a flush of which Post takes at most taken requests, and not
+// all. It returns the number of requests.
 func (p *pair) refuse(taken int) int {
 	posted := p.out.posted
 	n := p.out.prepare(&p.wrs)
@@ -209,8 +209,8 @@ func TestWrapAtEveryOffset(t *testing.T) {
 }
 
 // TestLazyHeadNeverDeadlocks tests the argument in sendring.go: whatever was
-// written before, when the reader has read everything and returned what is
-// due, the largest message fits and can be posted.
+// written before, when the reader has read everything and returned all that
+// is due, the largest message fits and can be posted.
 func TestLazyHeadNeverDeadlocks(t *testing.T) {
 	overAnnouncements(t, func(t *testing.T, inMemory bool) {
 		rapid.Check(t, func(t *rapid.T) {
@@ -324,7 +324,7 @@ func TestAbortedPostIsSentAgain(t *testing.T) {
 }
 
 // TestAbortedLapIsWrittenOnce: the rest of a lap that Post took, without
-// the announcement behind it, is not copied again with each try.
+// the announcement after it, is not copied again with each try.
 func TestAbortedLapIsWrittenOnce(t *testing.T) {
 	overAnnouncements(t, func(t *testing.T, inMemory bool) {
 		p := newPair(MinRingBytes, inMemory)
@@ -352,7 +352,7 @@ func TestAbortedLapIsWrittenOnce(t *testing.T) {
 		send(3)
 		receive(3)
 		for range 3 { // laps
-			send(3) // one before the ring's end, two behind
+			send(3) // one before the ring's end, two after it
 			for try, want := range []int{2, 1, 1} {
 				if inMemory {
 					want++ // the tail word
@@ -369,7 +369,7 @@ func TestAbortedLapIsWrittenOnce(t *testing.T) {
 }
 
 // TestSomeRequestsAreSignaled: a card frees unsignaled requests only
-// behind a signaled one.
+// with a later signaled one.
 func TestSomeRequestsAreSignaled(t *testing.T) {
 	overAnnouncements(t, func(t *testing.T, inMemory bool) {
 		p := newPair(MinRingBytes, inMemory)
@@ -524,7 +524,7 @@ func FuzzHandshake(f *testing.F) {
 }
 
 // A client with one call in flight keeps to the front of both rings.
-func TestRingsBeginAnew(t *testing.T) {
+func TestLoneCallsStayAtRingFront(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		conns := make(chan *Conn, 1)
 		s := serve(t, p, handlerFuncs{opened: func(c *Conn) { conns <- c }, serve: echo}, WorkerConfig{})

@@ -9,12 +9,12 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// Rings count in full, those that clients choose too; what does not fit is
-// refused at the handshake, with the limit, and those who left hold nothing.
-func TestRingsCount(t *testing.T) {
+// Rings count in full, also those that clients choose; rings that do not fit are
+// refused at the handshake, with the limit, and disconnected clients hold nothing.
+func TestRingsCountAgainstBudget(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		small := RingsBytes(DefaultRingBytes, DefaultRingBytes)
-		if p.fetch { // and those of answers that are left
+		if p.fetch { // and the ring of answers to fetch
 			small += DefaultRingBytes
 		}
 		b := budget.New("bytes of rings", 2*small, 2*small)

@@ -1,7 +1,7 @@
 package fastmsg
 
-// schedule lists the connections that have something to do. It belongs to the
-// worker's goroutine.
+// schedule lists the connections that have work. It belongs to the worker's
+// goroutine.
 type schedule struct {
 	now     []*Conn // in this turn
 	next    []*Conn // in the next turn

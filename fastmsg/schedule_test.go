@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSchedule: a connection is listed once, for the next turn, until its
-// share of the turn is over; what is touched then is in the turn after.
+// TestSchedule: a connection is listed once, for the next turn, until its share
+// of the turn ends; a connection touched after that is in the next turn.
 func TestSchedule(t *testing.T) {
 	var s schedule
 	a, b, gone := &Conn{}, &Conn{}, &Conn{closed: true}

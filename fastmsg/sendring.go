@@ -29,11 +29,11 @@ import (
 // and less than a quarter of the flights unreturned. A message takes at most
 // maxMessage = size/4 bytes, plus padding that is smaller than the message
 // (padding is written only when the message does not fit before the ring's
-// end; or when the ring begins anew, but then there is room for both, and more).
-// So a message needs at most size/2 bytes where more than 3*size/4 are
-// free, and one flight where more than 3/4 of them are free. It follows that
-// while a writer is blocked, its reader still has something to read, and will
-// return its head.
+// end; or when the ring begins again at its front, but then there is room for
+// both, and more). So a message needs at most size/2 bytes where more than
+// 3*size/4 are free, and one flight where more than 3/4 of them are free. It
+// follows that while a writer is blocked, its reader still finds bytes to
+// read, and will return its head.
 //
 // # Why a queue pair is never full, if announcements are events
 //
@@ -84,11 +84,11 @@ const (
 	maxWRs    = 3       // a write up to the ring's end, one from its start, a return or a tail word
 )
 
-// frontBytes is the room that must be left when a ring begins anew at its front
+// frontBytes is the room that must be left when a ring begins again at its front
 // before its end is reached. A ring whose reader keeps up is used up to the
 // first return of its head, 256 small messages or a quarter of it, and not from
 // end to end, so that it stays in the caches: with 64 clients, rings and mirrors
-// are 64 MB. The room is for what is sent while the next return is on its way.
+// are 64 MB. The room is for messages sent while the next return is in flight.
 const frontBytes = 4096
 
 func flightsOf(ringBytes int) int { return min(ringBytes/headerBytes, maxFlights) }
@@ -105,7 +105,7 @@ func recvDepth(ringBytes int, inMemory bool) int {
 // outstanding: flights, one more write for each of the at most two laps that
 // they span, returns, requests that wait for a signaled one, and those of the
 // owner. Announcements in memory have no flights, so there may be more of them
-// than the queue pair takes: Post refuses what is too many, and abort undoes it.
+// than the queue pair takes: Post refuses those beyond its depth, and abort undoes them.
 func sendDepth(ringBytes int) int {
 	return flightsOf(ringBytes) + 2 + maxReturns + 2*signalEvery + SpareSends
 }
@@ -138,7 +138,7 @@ func (s *sendRing) inMemory() bool { return s.word.sources != nil }
 func (s *sendRing) reserve(n int) []byte {
 	at, used := s.tail%s.size, s.tail-s.head
 	free := s.size - used
-	// Begin anew at the front, if all that is outstanding leaves room there.
+	// Begin again at the front, if the outstanding bytes leave room there.
 	anew := at >= used+frontBytes && s.size-at+uint64(n) <= free
 	if rest := s.size - at; uint64(n) > rest || anew {
 		if rest+uint64(n) > free {
@@ -242,10 +242,10 @@ func (s *sendRing) signals() bool {
 }
 
 // abort undoes the last prepare, of which Post took only the first taken
-// requests: none, or writes of bytes that nothing announced. That of the rest
-// of a lap is not repeated, or a client whose queue is always full could keep a
-// worker copying megabytes. The next request is signaled, in case the refused
-// one should have been.
+// requests: none, or writes of bytes that nothing announced. The write of the
+// rest of a lap is not repeated: otherwise a client whose queue is always full
+// could keep a worker copying megabytes. The next request is signaled, in case
+// the refused one should have been.
 func (s *sendRing) abort(posted uint64, taken int) {
 	if lapEnd := posted - posted%s.size + s.size; taken > 0 && s.posted > lapEnd {
 		s.written = lapEnd
@@ -259,8 +259,8 @@ func (s *sendRing) abort(posted uint64, taken int) {
 	}
 }
 
-// returnedTo handles the peer's message that it has read so many units since the start,
-// modulo 2^bits. An older message than one before says nothing new.
+// returnedTo handles the peer's message that it has read units since the start,
+// modulo 2^bits. A message older than an earlier one says nothing new.
 func (s *sendRing) returnedTo(units uint32, bits int) error {
 	more := (units - uint32(s.head/unitBytes)) << (32 - bits) >> (32 - bits)
 	if more >= 1<<(bits-1) || more == 0 {
@@ -269,7 +269,7 @@ func (s *sendRing) returnedTo(units uint32, bits int) error {
 	return s.returned(more)
 }
 
-// returned handles the peer's message that it has read units more.
+// returned handles the peer's message that it has read units since the last such message.
 func (s *sendRing) returned(units uint32) error {
 	head := s.head + uint64(units)*unitBytes
 	if units == 0 || head > s.posted {

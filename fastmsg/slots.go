@@ -7,8 +7,8 @@ import (
 )
 
 // freeSlots hands out slots in last-in, first-out order: a few calls in flight
-// then use the same few slots, which stay in the cache. In turn, they would
-// use all slots: 16 MB with 64 connections of 1024 slots.
+// then use the same few slots, which stay in the cache. Round robin, they
+// would use all slots: 16 MB with 64 connections of 1024 slots.
 type freeSlots struct {
 	mu     sync.Mutex
 	free   []uint32

@@ -15,12 +15,12 @@ import (
 // keep that from growing:
 //
 //   - No request of a client is served while an answer to it waits (turn.go).
-//   - What waits counts against WorkerConfig.Budget. What exceeds it ends the
-//     connection, this one or that of the client that holds most.
+//   - What waits counts against WorkerConfig.Budget. What exceeds it ends a
+//     connection: this one, or the one of the client that holds most.
 //   - A client whose answers wait must take a ring of bytes, or all of them,
 //     in each StallTimeout. Otherwise its connection ends with ErrStalled.
 
-// ErrStalled is why a connection ends whose client does not take its answers.
+// ErrStalled ends the connection of a client that does not take its answers.
 var ErrStalled = errors.New("fastmsg: the client does not take its answers")
 
 // defaultStall is long enough for a client that was stopped for seconds, by a
@@ -28,18 +28,18 @@ var ErrStalled = errors.New("fastmsg: the client does not take its answers")
 // 26 KB/s.
 const defaultStall = 10 * time.Second
 
-// slowChecks is how many times in a StallTimeout slow clients are looked at.
-// What counts is how many times that showed no progress: if this process
-// itself was stopped, that counts once only.
+// slowChecks is how many times in a StallTimeout slow clients are checked.
+// The number of checks without progress counts: if this process itself was
+// stopped, that counts only once.
 const slowChecks = 8
 
 // slow is the worker's list of connections whose answers wait.
 type slow struct {
 	conns []*Conn
-	next  time.Time // when to look at them
+	next  time.Time // when to check them
 }
 
-// progress is what a slow connection has taken.
+// progress is how much a slow connection has taken.
 type progress struct {
 	listed bool
 	head   uint64 // Conn.takenBytes when it had last taken a ring more
@@ -83,7 +83,7 @@ func (w *Worker) checkSlow(now time.Time) {
 	w.slow.conns = left
 }
 
-// untilSlow returns how long the worker may sleep before it looks at slow
+// untilSlow returns how long the worker may sleep before it checks slow
 // clients.
 func (w *Worker) untilSlow(timeout time.Duration) time.Duration {
 	if len(w.slow.conns) == 0 {
@@ -96,20 +96,20 @@ func (w *Worker) untilSlow(timeout time.Duration) time.Duration {
 	return min(timeout, left)
 }
 
-// Source is whose share of the server the client takes: a host, or a process or
-// user of this one.
+// Source names the budget source of the client: a host, or a process or user of
+// this one.
 func (c *Conn) Source() string { return c.source }
 
-// Hold takes n bytes more from the worker's budget, for what the handler keeps
-// for this client. If it fails, nothing was taken, and the handler should give
-// up the request. The end of the connection gives back everything.
+// Hold takes n more bytes from the worker's budget, for data that the handler
+// keeps for this client. If it fails, it took nothing, and the handler should
+// give up the request. The end of the connection returns everything.
 func (c *Conn) Hold(n int64) error { return c.account.Take(n) }
 
-// Unhold gives back n bytes of what Hold took.
+// Unhold returns n bytes that Hold took.
 func (c *Conn) Unhold(n int64) { c.account.Give(n) }
 
-// openAccount lets c take from the budget. Another client may need its room:
-// then this one's loop ends it.
+// openAccount lets c take from the budget. If another client needs the room,
+// this worker's loop ends c.
 func (w *Worker) openAccount(c *Conn) {
 	c.source = sourceOf(c.qp, c.Peer())
 	c.account = w.cfg.Budget.Open(c.source, func(err error) {
@@ -117,8 +117,8 @@ func (w *Worker) openAccount(c *Conn) {
 	})
 }
 
-// sourceOf is whose share a connection takes: x, its queue pair or the request
-// for it, may know better than by the peer's name.
+// sourceOf is the budget source of a connection: x, its queue pair or the
+// request for it, may know it better than the peer's name does.
 func sourceOf(x any, peer string) string {
 	if of, ok := x.(rdma.Sourced); ok {
 		return of.Source()

@@ -84,7 +84,7 @@ func TestAnswerInSteps(t *testing.T) {
 	})
 }
 
-// Others are served between the steps, and each connection makes as many.
+// Others are served between the steps, and each connection makes the same number of steps.
 func TestOthersBetweenSteps(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		var a, b, soon atomic.Int64
@@ -132,7 +132,7 @@ func TestOthersBetweenSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// b began later; from then on they took turns.
+		// b began later; from then on they alternated.
 		if a.Load() < b.Load()-1 {
 			t.Fatalf("%d steps of one, %d of the other", a.Load(), b.Load())
 		}
@@ -166,10 +166,10 @@ func TestStalledClientIsCut(t *testing.T) {
 		if most := int64(MinRingBytes/partBytes) + 1; last > most {
 			t.Fatalf("%d steps for a client that takes nothing, want at most %d", last, most)
 		}
-		// However long the server itself was stopped, that counts once.
+		// A stop of the server itself counts once, whatever its length.
 		clk.advance(time.Hour)
 		call()
-		// What it took before does not count for ever.
+		// Bytes that it took earlier do not count forever.
 		for taken := 0; taken < 2*MinRingBytes; {
 			taken += x.takeAll(t)
 		}
@@ -197,7 +197,7 @@ func TestStalledClientIsCut(t *testing.T) {
 	})
 }
 
-// Whoever takes a ring in each StallTimeout is not cut, however slow.
+// A client that takes a ring in each StallTimeout is not disconnected, however slow.
 func TestSlowClientIsNotCut(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		h, clk := newStepper(200), newClock()
@@ -378,7 +378,7 @@ func TestParkAndResume(t *testing.T) {
 	})
 }
 
-// Steps are as long as what others need, and grow when nobody comes.
+// Steps last as long as the requests of others, and grow when there are none.
 func TestStepTime(t *testing.T) {
 	w := &Worker{}
 	us := time.Microsecond
@@ -396,7 +396,7 @@ func TestStepTime(t *testing.T) {
 // are served between.
 func TestShareIsBoundedInTime(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
-		// The bytes of the other's request may be there before its completion.
+		// The bytes of the other's request may arrive before its completion.
 		at := 0
 		for range 10 {
 			if at = slowBefore(t, p); at <= 4 {
@@ -415,8 +415,8 @@ func slowBefore(t *testing.T, p provider) int {
 	s := serve(t, p, handlerFuncs{
 		opened: func(c *Conn) { conns = append(conns, c) },
 		serve: func(c *Conn, m Message) {
-			// The other's request must be there, or there is nothing to be
-			// fair about.
+			// The other's request must have arrived, or the test checks no
+			// fairness.
 			until(t, "the other's request", func() bool {
 				mem := conns[1].requests.Bytes()
 				return mem[0] != 0 && (!p.inMemory || tailOf(mem, len(mem)-tailBytes).Load() != 0)

@@ -22,7 +22,7 @@ import (
 //	        1. Write: the bytes                      2. Write: the new tail
 //
 // The paper's server, as FaRM's, looks at the messages themselves: their size,
-// then their last byte. That needs a card which places the bytes of a write in
+// then their last byte. That needs a card that places the bytes of a write in
 // order. InfiniBand does not promise it, and neither does package rdma. It
 // promises that one aligned word is seen whole, with all that was written
 // before it ("Order" there, also on how a processor with weakly ordered memory
@@ -35,14 +35,14 @@ import (
 //	bits 32-63   their complement
 //
 // Where software copies the word byte by byte, or a socket delivers it in two
-// parts, the lower half is that of another moment than the upper one until all
-// of it is there. As long as the bytes come in ascending or descending order,
-// the halves are complements only if the word is an old or a new one: bytes up
-// to some point are new, the others old, and if that point lies in the lower
-// half, the upper one is old, so the lower one must be equal to the old, too;
-// the same holds for the upper. Such a word is looked at again when it changes.
+// parts, the two halves come from different moments until the whole word has
+// arrived. As long as the bytes come in ascending or descending order, the
+// halves are complements only if the word is an old or a new one: bytes up to
+// some point are new, the others old, and if that point lies in the lower half,
+// the upper one is old, so the lower one must be equal to the old, too; the
+// same holds for the upper. The worker looks at such a word again when it changes.
 const (
-	// tailBytes is the line behind the ring that holds the word.
+	// tailBytes is the line after the ring that holds the word.
 	tailBytes = rdma.LineBytes
 	wordBytes = 8
 )
@@ -54,13 +54,13 @@ func tailWord(tail uint64) uint64 {
 
 // tailSources is the number of words that a writer keeps, since each belongs to
 // the provider until its Write has completed. At most callerDepth requests are
-// outstanding, and at least every second is the Write of bytes before a word; so
-// when callerDepth/2+1 words were posted after it, a word is complete.
+// outstanding, and at least every second one is the Write of bytes before a
+// word; so when callerDepth/2+1 words were posted after it, a word is complete.
 func tailSources() int { return callerDepth(true)/2 + 2 }
 
 // tailWriter is the part of a sendRing that writes the word.
 type tailWriter struct {
-	sources []byte      // in the mirror, behind the ring; nil: announces by immediates
+	sources []byte      // in the mirror, after the ring; nil: announces by immediates
 	remote  rdma.Remote // the word
 	posted  uint64      // words posted
 }
@@ -94,14 +94,14 @@ func regionBytes(ringBytes int, inMemory bool) int {
 	return ringBytes
 }
 
-// watched is a tail word that a worker looks at. They are together in a slice,
+// watched is a tail word that a worker looks at. A slice holds them together,
 // so that a worker with many connections waits for no memory but the words.
 type watched struct {
 	word *atomic.Uint64
 	seen uint64 // as loaded
 }
 
-// tailOf returns the word behind the ring in a region's memory.
+// tailOf returns the word after the ring in a region's memory.
 //
 // SAFETY: the memory has ringBytes+tailBytes, and begins at a page boundary, as
 // the word does. Pointers to it are kept only while its region is open.
@@ -109,7 +109,7 @@ func tailOf(mem []byte, ringBytes int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&mem[ringBytes : ringBytes+tailBytes][0]))
 }
 
-// units decodes a word as loaded. Not ok: it is not complete.
+// units decodes a loaded word. Not ok: it is not complete.
 func units(loaded uint64) (units uint32, ok bool) {
 	var b [wordBytes]byte
 	binary.NativeEndian.PutUint64(b[:], loaded)

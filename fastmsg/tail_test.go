@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// TestTornTail: of a word of which only the first bytes are there, or only the
-// last, the reader takes the old one, the new one or none.
+// TestTornTail: from a word of which only the first bytes have arrived, or
+// only the last, the reader takes the old tail, the new one or none.
 func TestTornTail(t *testing.T) {
 	rng := newRand(3)
 	none := 0
@@ -101,7 +101,7 @@ func (s *server) sees(word uint64) bool {
 	return slices.ContainsFunc(s.words, func(w watched) bool { return w.seen == binary.NativeEndian.Uint64(b[:]) })
 }
 
-// TestForgedTails: a tail that cannot be closes its connection, and no other.
+// TestForgedTails: an impossible tail closes its connection, and no other.
 func TestForgedTails(t *testing.T) {
 	good := message(header{size: 32, kind: 1, flags: FlagEnd})
 	attacks := map[string]func(x *stranger, s *server) error{
@@ -158,7 +158,7 @@ func TestForgedTails(t *testing.T) {
 }
 
 // TestIncompleteTail: a word whose halves do not fit announces nothing until
-// the rest of it is there.
+// the rest of it arrives.
 func TestIncompleteTail(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		served := make(chan Message, 2)
@@ -187,8 +187,8 @@ func TestIncompleteTail(t *testing.T) {
 	})
 }
 
-// TestRequestsRaiseNoEvents: what a client announces in memory, the server
-// finds there, and in no completion queue.
+// TestRequestsRaiseNoEvents: the server finds requests announced in memory
+// there, and in no completion queue.
 func TestRequestsRaiseNoEvents(t *testing.T) {
 	for _, p := range providers {
 		t.Run("transport="+p.name, func(t *testing.T) {
@@ -230,8 +230,9 @@ func TestRequestsRaiseNoEvents(t *testing.T) {
 	}
 }
 
-// TestAskedInMemory: a server that does not do what was asked is refused.
-func TestAskedInMemory(t *testing.T) {
+// TestInMemoryMustBeGranted: a client refuses a server that does not accept announcements
+// in memory.
+func TestInMemoryMustBeGranted(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		x := newStranger(t, p)
 		lis, err := x.dev.Listen(p.addr(t))
@@ -240,7 +241,7 @@ func TestAskedInMemory(t *testing.T) {
 		}
 		defer lis.Close()
 		var accepting sync.WaitGroup
-		defer accepting.Wait() // the dialer does not: it goes as it reads the answer
+		defer accepting.Wait() // the dialer does not wait: it ends when it reads the answer
 		accepting.Go(func() {
 			req, err := lis.Accept(within(t))
 			if err != nil {
@@ -251,7 +252,7 @@ func TestAskedInMemory(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			// A dialer that has gone meanwhile is none to accept.
+			// A dialer that has ended meanwhile cannot be accepted.
 			if _, err = req.Accept(x.config(), private); err != nil && !errors.Is(err, rdma.ErrQueuePair) {
 				t.Error(err)
 			}
@@ -262,8 +263,7 @@ func TestAskedInMemory(t *testing.T) {
 	})
 }
 
-// TestManyTails: connections of both kinds come and go, and those that are
-// there are served.
+// TestManyTails: connections of both kinds come and go, and the open ones are served.
 func TestManyTails(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{RingBytes: MinRingBytes})

@@ -18,7 +18,7 @@ import (
 //	    finish              one WriteImm for all its answers
 //	    tick if it is due   on time even when saturated
 //	serve the batch         and finish the connections in it
-//	tell that all is served (TurnHandler)
+//	call TurnEnds           all requests are served (TurnHandler)
 //	make one step           of a request that takes long (step.go)
 //
 // A connection is in one of four states:
@@ -44,11 +44,11 @@ import (
 //
 // # Owners
 //
-//   - Only the worker's goroutine runs this code. Other goroutines put what
-//     they have into a queue under Worker.mu and wake the worker, which takes
-//     it over before a turn (takeOver): new connections (Accept), those of
-//     which other goroutines have something to say (post.go), and answers
-//     (later.go), which wake it only if it sleeps.
+//   - Only the worker's goroutine runs this code. Other goroutines queue
+//     their messages under Worker.mu and wake the worker, which takes them
+//     over before a turn (takeOver): new connections (Accept), messages about
+//     connections (post.go), and answers (later.go), which wake it only if it
+//     sleeps.
 //   - Only methods of Conn change its rings, its backlog and its error. It
 //     calls its worker to be listed (touch), to be listed again when its queue
 //     pair may have room (stall), to keep it polling, and to count answers.
@@ -64,7 +64,7 @@ const turnRequests = 32
 // searches each take milliseconds.
 const shareTime = 100 * time.Microsecond
 
-// turn does everything that is ready, and reports whether that was anything.
+// turn does all the work that is ready, and reports whether there was any.
 func (w *Worker) turn() bool {
 	n := w.cq.Poll(w.comps)
 	w.look()
@@ -136,7 +136,7 @@ func (w *Worker) takeEvents(comps []rdma.Completion) {
 
 // serve gives a connection its share of the turn: first the answers that wait
 // for room, then at most turnRequests requests, some of which may stay in the
-// batch. place.more tells finish whether there are more requests.
+// batch. place.more reports to finish whether there are more requests.
 func (w *Worker) serve(c *Conn) {
 	c.place.more = c.drain()
 	c.leaveAgain()
@@ -171,7 +171,7 @@ func (w *Worker) serve(c *Conn) {
 }
 
 // tookLong reports whether the share of a connection has taken shareTime, after
-// a request with that many before it. The clock takes 40 ns, so it is looked at
+// a request that follows before others. The clock takes 40 ns, so it is read
 // after some small requests only, and after each large one.
 func (w *Worker) tookLong(before, payload int) bool {
 	if payload <= BatchPayload && before%8 != 7 {

@@ -21,8 +21,8 @@ func (g *gatherer) TurnEnds() bool {
 	return n > 0
 }
 
-// What a handler leaves until the end of a turn is answered, whichever requests came
-// in it, and if nothing comes after it.
+// Work that a handler defers to the end of a turn is answered, whichever
+// requests came in the turn, and also if none follows.
 func TestTurnEnds(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		g := &gatherer{laterOf: newLaterOf()}

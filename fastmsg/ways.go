@@ -10,9 +10,10 @@ import (
 // Which way answers come
 //
 // Fetching is better if the server's card starts fewer operations than it serves.
-// Elsewhere it is worse: an answer takes a round trip more, and lines and Reads in
-// vain take a full link. A client cannot know which, so it compares what its calls
-// take (package trial), and has answers fetched (the first way) or written (the second):
+// Elsewhere it is worse: an answer takes a round trip more, and unused lines and Reads
+// that find nothing take a full link. A client cannot know which, so it compares the
+// times of its calls (package trial), and fetches its answers (the first way) or lets the
+// server write them (the second):
 //
 //	            trial, or its end
 //	fetched <---------------------> written
@@ -22,16 +23,16 @@ import (
 //	 refuge: this answer is late, so it is to be written
 //
 // A refuge is part of fetching: its calls count as fetched ones. It exists because
-// Reads in vain cost the server's card, which the client's times do not show, and
-// because a client that sleeps needs somebody to wake it.
+// Reads that find nothing cost the server's card, which the client's times do not
+// show, and because a client that sleeps needs the server to wake it.
 type ways struct {
 	rule   trial.Rule
 	clock  func() time.Duration
-	change bool          // the rule has changed, and this side has not yet
+	change bool          // the rule has changed the way, this side has not yet
 	refuge bool          // a late answer is to be written
 	left   time.Duration // when the refuge began
 
-	trials, moves uint64 // of the rule, that are in counts
+	trials, moves uint64 // of the rule, as added to counts
 }
 
 var fetchClock = time.Now()
@@ -40,7 +41,7 @@ func newWays() ways {
 	return ways{rule: trial.New(rand.Uint64()), clock: func() time.Duration { return time.Since(fetchClock) }}
 }
 
-// noteAnswer is called for each answer, of so many bytes; its call began at a time.
+// noteAnswer notes an answer, its size, and the time when its call began.
 func (c *Caller) noteAnswer(began time.Duration, bytes int) {
 	f := c.fetch
 	if f.on.Load() {
@@ -68,8 +69,8 @@ func (f *fetcher) count() {
 	f.trials, f.moves = trials, moves
 }
 
-// changeWay does what the rule has decided, as soon as that is possible: not while a
-// Read is under way, nor before the server has done what was said last.
+// changeWay applies the rule's decision as soon as that is possible: not while
+// a Read is in flight, nor before the server has applied the last change.
 func (c *Caller) changeWay() {
 	f := c.fetch
 	if !f.change || f.reading || f.wanted || f.say != 0 {
@@ -80,13 +81,13 @@ func (c *Caller) changeWay() {
 		c.stopFetching()
 	case !on && !f.rule.Second():
 		f.wanted, f.say = true, sayLeave
-		return // changed when the server has said where
+		return // changed when the server has said where answers lie
 	}
 	f.change = false
 	f.rule.Started(f.clock())
 }
 
-// tooLate has the answers written that are late, and those that come soon.
+// tooLate asks the server to write the late answers, and those that come soon.
 func (c *Caller) tooLate() {
 	f := c.fetch
 	if !f.on.Load() || f.reading {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// twoWays is a server on whose clock a call takes as long as the way of its answer
-// says: time passes in the handler only.
+// twoWays is a server on whose clock the way of an answer determines how long
+// its call takes: time passes in the handler only.
 type twoWays struct {
 	now              atomic.Int64
-	fetched, written atomic.Int64 // what a call takes
+	fetched, written atomic.Int64 // the time of a call
 	inWriting        atomic.Int64 // answers that were written
 }
 
@@ -28,7 +28,7 @@ func (w *twoWays) serve(c *Conn, m Message) {
 	echo(c, m)
 }
 
-// calls makes some, and returns the share of their answers that was written.
+// calls makes n calls, and returns the share of their answers that was written.
 func (w *twoWays) calls(t *testing.T, c *Caller, n int) float64 {
 	t.Helper()
 	before := w.inWriting.Load()
@@ -41,9 +41,9 @@ func (w *twoWays) calls(t *testing.T, c *Caller, n int) float64 {
 	return float64(w.inWriting.Load()-before) / float64(n)
 }
 
-// TestFasterWay: the Caller has its answers moved in the way in which calls take less
-// by its clock, and goes over when that changes.
-func TestFasterWay(t *testing.T) {
+// TestCallerChoosesFasterWay: the Caller chooses the way in which calls take less time by
+// its clock, and changes over when that changes.
+func TestCallerChoosesFasterWay(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		var w twoWays
 		s := serve(t, p, handlerFuncs{serve: w.serve}, WorkerConfig{})
@@ -71,9 +71,9 @@ func TestFasterWay(t *testing.T) {
 	})
 }
 
-// TestFasterWayOfMany: callers that share a connection get each answer once and whole
-// while it goes to and fro, and end in the faster way.
-func TestFasterWayOfMany(t *testing.T) {
+// TestCallersChooseFasterWay: callers that share a connection get each answer once and
+// complete while it changes to and fro, and end in the faster way.
+func TestCallersChooseFasterWay(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		var w twoWays
 		w.fetched.Store(100)
@@ -107,9 +107,9 @@ func TestFasterWayOfMany(t *testing.T) {
 	})
 }
 
-// TestAlwaysLate: a Caller that has hardly an answer in time gives up fetching, and
-// returns for trials only.
-func TestAlwaysLate(t *testing.T) {
+// TestLateAnswersEndFetching: a Caller whose answers are hardly ever in time gives up
+// fetching, and returns for trials only.
+func TestLateAnswersEndFetching(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		var w twoWays
 		w.fetched.Store(10)

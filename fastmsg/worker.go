@@ -13,9 +13,8 @@ import (
 )
 
 // Worker is the server's side: one goroutine (Run) that owns a
-// completion queue and a set of connections. It takes one turn after the
-// other (turn.go), and sleeps when there is nothing to do until there is an
-// event, or the next tick.
+// completion queue and a set of connections. It works in turns (turn.go).
+// When there is no work, it sleeps until an event, or the next tick.
 type Worker struct {
 	dev rdma.Device
 	h   Handler
@@ -42,7 +41,7 @@ type Worker struct {
 	// Only the loop uses these.
 	conns    []*Conn
 	schedule schedule
-	steps    []*Conn // that have a step to make, in turn
+	steps    []*Conn // that have a step to make, round robin
 	lastStep time.Duration
 	poller   netpoll.Poller
 	slow     slow
@@ -104,9 +103,9 @@ func NewWorker(dev rdma.Device, h Handler, cfg WorkerConfig) (*Worker, error) {
 }
 
 // Run serves until ctx is done, then closes all connections and returns the
-// error of ctx. Answers that are given later (Conn.Later) it drops, and waits
-// for none. It may be called once. A worker that never runs is freed by
-// Close.
+// error of ctx. It drops answers that are given later (Conn.Later), without
+// waiting for them. It may be called once. A worker that never runs is freed
+// by Close.
 func (w *Worker) Run(ctx context.Context) error {
 	w.mu.Lock()
 	bad := w.ran || w.closed
@@ -179,8 +178,8 @@ func (w *Worker) keepPolling(c *Conn) {
 }
 
 // lockThread gives a worker with OwnThread its thread while it polls. While it
-// sleeps between events, that would only cost: Go has to pass on its P to the
-// thread and back, two switches of threads more for each event.
+// sleeps between events, a thread of its own would only cost: Go has to pass
+// its P to the thread and back, two more thread switches for each event.
 func (w *Worker) lockThread(polls bool) {
 	if !w.cfg.OwnThread || polls == w.locked {
 		return
@@ -200,7 +199,7 @@ func (w *Worker) lockThread(polls bool) {
 func (w *Worker) pollAgain(ctx context.Context) error {
 	from := w.cfg.Now()
 	switch {
-	case w.info.Emulated && len(w.words) > 0: // Wait looks at no memory
+	case w.info.Emulated && len(w.words) > 0: // Wait does not watch memory
 		time.Sleep(pollPause)
 	case w.info.Emulated:
 		if err := w.cq.Wait(ctx, pollPause); err != nil && !errors.Is(err, rdma.ErrTimeout) {

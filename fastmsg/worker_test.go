@@ -90,7 +90,7 @@ func TestIdleServerSleeps(t *testing.T) {
 			if _, _, err := c.Call(within(t), 1, nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			// It sleeps: there was a tick for what arrived, and no more.
+			// It sleeps: there was a tick for the arrival, and no more.
 			var sleeps uint64
 			until(t, "sleep", func() bool {
 				was := sleeps
@@ -134,7 +134,7 @@ func TestPolling(t *testing.T) {
 	})
 }
 
-// TestStats: the numbers are those of what happened, on a fake clock.
+// TestStats: the numbers match the events, on a fake clock.
 func TestStats(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		clk := newClock()
@@ -159,7 +159,7 @@ func TestStats(t *testing.T) {
 			st.Busy != 5*time.Second || st.Connections != 1 || st.Waiting != 0 || st.Batches == 0 {
 			t.Fatalf("stats %+v", st)
 		}
-		// One request is being served, others wait behind it.
+		// One request is being served, others wait for it.
 		var group sync.WaitGroup
 		call := func(kind Kind) {
 			group.Go(func() {
@@ -260,8 +260,8 @@ func TestGreedyClientDoesNotStarveOthers(t *testing.T) {
 		s := serve(t, p, handlerFuncs{
 			opened: func(c *Conn) { conns = append(conns, c) },
 			serve: func(c *Conn, m Message) {
-				// The other's request must be there, or there is
-				// nothing to be fair about.
+				// The other's request must have arrived, or the test
+				// checks no fairness.
 				until(t, "modest client's request", func() bool {
 					return conns[1].requests.Bytes()[0] != 0
 				})
@@ -293,8 +293,8 @@ func TestGreedyClientDoesNotStarveOthers(t *testing.T) {
 		s.stop()
 		for at, kind := range order {
 			if kind == 2 {
-				// Up to batchEvents of the greedy one's events may be
-				// polled before the modest one's, in so many turns.
+				// Up to batchEvents of the greedy client's events may be polled
+				// before the modest one's, in many/batchEvents turns.
 				if limit := (many/batchEvents + 2) * turnRequests; at > limit {
 					t.Fatalf("served as number %d of %d, limit %d", at+1, len(order), limit)
 				}
@@ -352,8 +352,8 @@ func TestWorkerLifeCycle(t *testing.T) {
 	})
 }
 
-// TestHandlerFails: a connection that its handler gives up ends, others
-// go on.
+// TestHandlerFails: a connection that its handler fails ends, others
+// continue.
 func TestHandlerFails(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		reason := errors.New("I do not like you")

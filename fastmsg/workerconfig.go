@@ -13,9 +13,9 @@ type Handler interface {
 	// Opened announces a connection before its first request.
 	Opened(c *Conn)
 	// Serve handles one request, and answers it by c.Respond (and
-	// c.RespondPart) at any time during the call, or has it answered in steps
-	// by c.Continue, or by another goroutine after c.Later. m.Payload is valid
-	// during the call only; the handler may modify it.
+	// c.RespondPart) at any time during the call, or defers the answer: to
+	// steps by c.Continue, or to another goroutine by c.Later. m.Payload is
+	// valid during the call only; the handler may modify it.
 	Serve(c *Conn, m Message)
 	// Closed announces the end of a connection; err is the reason.
 	// c.Respond has no effect any more, and c.QueuePair is closed.
@@ -35,21 +35,21 @@ type WorkerConfig struct {
 	// soft, which is made of goroutines, apart). It keeps one of GOMAXPROCS, so
 	// there must be more of those than such workers.
 	OwnThread bool
-	// Budget counts what waits at the server for clients to take it, in bytes:
+	// Budget counts the bytes that wait at the server for clients to take them:
 	// encoded answers beyond 64 KiB of a connection, requests that are answered
-	// later, and what Conn.Hold takes. A
-	// source is a host, or a process of this one. Nil: without bounds.
+	// later, and the bytes that Conn.Hold takes. A source is a host, or a
+	// process of this one. Nil: without bounds.
 	Budget *budget.Budget
-	// Rings counts what the rings of connections may take of this process
-	// (RingsBytes): a client chooses the size of the one for its answers, and the
-	// worker keeps a copy of it. A connection that it refuses is rejected. Nil:
-	// without bounds.
+	// Rings counts how much memory of this process the rings of connections may
+	// take (RingsBytes): a client chooses the size of its response ring, and
+	// the worker keeps a copy of that ring. A connection that Rings refuses is
+	// rejected. Nil: without bounds.
 	Rings *budget.Budget
 	// MaxLater is how many requests of one connection may be answered later
 	// (Conn.Later) at a time; 0: as many as a Caller has in flight by default.
 	MaxLater int
-	// StallTimeout (0: 10 s) ends the connection of a client that does not take
-	// its answers for so long (slow.go).
+	// StallTimeout (0: 10 s) ends the connection of a client that takes none of
+	// its answers during that time (slow.go).
 	StallTimeout time.Duration
 	// Hello, if set, checks a client's hello and returns the answer, at
 	// most MaxHello bytes. If it fails, the connection is rejected with

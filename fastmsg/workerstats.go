@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// WorkerStats is what a Worker has done since it was made.
+// WorkerStats counts the work of a Worker since its creation.
 type WorkerStats struct {
 	Requests, Responses uint64
 	BytesIn, BytesOut   uint64        // payloads
@@ -13,7 +13,7 @@ type WorkerStats struct {
 	Spun                time.Duration // polling without finding work
 	Sleeps              uint64        // times that it slept
 	Batches             uint64        // turns
-	Posted              uint64        // work requests for answers, and for the room of requests
+	Posted              uint64        // work requests for answers, and for returning room of requests
 	Fetchable           uint64        // times that answers were left for a client to fetch
 	Connections         int
 	// Waiting is the number of requests that have arrived and are not
@@ -21,7 +21,7 @@ type WorkerStats struct {
 	Waiting int
 }
 
-// Add adds what another worker has done.
+// Add adds the counts of another worker.
 func (s *WorkerStats) Add(o WorkerStats) {
 	s.Requests += o.Requests
 	s.Responses += o.Responses

@@ -32,7 +32,7 @@ func TestBeatRoundTrip(t *testing.T) {
 		if got, err := Decode(line[:]); err != nil || got != want {
 			t.Fatalf("%+v became %+v, %v", want, got, err)
 		}
-		// Any single changed byte is found out, be it half a write.
+		// Any single changed byte is detected, also in half a write.
 		at := rapid.IntRange(8, Bytes-1).Draw(t, "at")
 		line[at] ^= byte(rapid.IntRange(1, 255).Draw(t, "flip"))
 		if _, err := Decode(line[:]); !errors.Is(err, ErrTorn) {
@@ -88,7 +88,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(line)
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// A checksum that fits, so that the fuzzer gets past it.
+		// A correct checksum, so that the fuzzer gets past the check.
 		if len(b) >= Bytes {
 			binary.LittleEndian.PutUint32(b[offCRC:], crc32.Checksum(b[:offCRC], castagnoli))
 		}

@@ -1,6 +1,6 @@
 // Package heartbeat informs clients about the load of their server. A
 // heartbeat is a small message of fixed size. RDMA Write puts it into a slot
-// in each client's memory, where it replaces the one before, read or not.
+// in each client's memory, where it replaces the previous one, read or not.
 // The paper (section IV-A) sends heartbeats over the response ring; a slot
 // has the advantage that a full ring cannot delay them.
 //

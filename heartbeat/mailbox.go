@@ -55,15 +55,15 @@ func (m *Mailbox) Latest() (Beat, error) {
 }
 
 // Pending reports whether Take may return a heartbeat. It is one load, cheap
-// enough to ask before every search.
+// enough to call before every search.
 func (m *Mailbox) Pending() bool {
 	return atomic.LoadUint64(m.sequence) != m.last.Load()
 }
 
 // Take returns the newest heartbeat if it was not taken yet.
 //
-// If there is nothing new, which the sequence alone shows, that costs one
-// load: clients ask before every search.
+// If there is none, which the sequence alone shows, Take costs one load:
+// clients call it before every search.
 func (m *Mailbox) Take() (b Beat, fresh bool) {
 	if !m.Pending() {
 		return Beat{}, false

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Work is the sum of what a server's workers have done since they started.
+// Work is the sum of the work of a server's workers since they started.
 type Work struct {
 	Busy     time.Duration // serving requests
 	Spun     time.Duration // spinning for work
@@ -25,8 +25,7 @@ type Load struct {
 	Requests       uint64 // since the start, as in Work
 }
 
-// System is where a Monitor gets its measurements from: Host, or a fake in
-// tests.
+// System gives a Monitor its measurements: Host, or a fake in tests.
 type System interface {
 	// Capacity returns the number of cores that this process may use, and
 	// the quota of its cgroup in cores (0: no quota).
@@ -51,8 +50,8 @@ const (
 	// defaultSample is ten of the 10 ms ticks in which /proc/stat counts, so
 	// that the error of a window is at most 10 % of one core.
 	defaultSample = 100 * time.Millisecond
-	// minWindow is the shortest time that the process is measured over. Two
-	// workers that tick at nearly the same time get the same result.
+	// minWindow is the shortest time over which the process is measured.
+	// Two workers that tick at nearly the same time get the same result.
 	minWindow = 5 * time.Millisecond
 	// idleSamples is the number of intervals without a call of Load after
 	// which sampling stops.
@@ -66,9 +65,9 @@ const (
 //	every SampleEvery   busy time of the cores (gopsutil: /proc/stat, tens
 //	                    of us), in a separate goroutine
 //
-// The first yields what this process uses, the second what other processes
-// use of the same cores. Both are in cores. Time spent spinning is left out,
-// since a spinning worker has nothing to do:
+// The first yields the use by this process, the second the use of the same
+// cores by other processes. Both are in cores. Time spent spinning is left
+// out, since a spinning worker has no work:
 //
 //	others = busy time of cores - time of process, same window, per second
 //	own    = time of process - spun, since the last Load, per second
@@ -138,8 +137,8 @@ func NewMonitor(cfg MonitorConfig) (*Monitor, error) {
 	return m, nil
 }
 
-// Capacity returns what utilisation refers to: the number of cores, and the
-// quota of the cgroup in cores (0: none).
+// Capacity returns the capacity that utilisation refers to: the number of
+// cores, and the quota of the cgroup in cores (0: none).
 func (m *Monitor) Capacity() (cores int, quota float64) { return m.cores, m.quota }
 
 // Err returns why the last sample failed, nil if it succeeded. After a failure

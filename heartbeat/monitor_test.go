@@ -220,7 +220,7 @@ func TestHost(t *testing.T) {
 	if err != nil || own <= 0 {
 		t.Fatalf("process %v, %v", own, err)
 	}
-	// Burn until both clocks have seen it; a core's ticks at 10 ms.
+	// Burn CPU until both clocks show it; a core's clock ticks at 10 ms.
 	for end := time.Now().Add(time.Minute); ; {
 		b, err1 := h.Cores(t.Context())
 		o, err2 := h.Process()

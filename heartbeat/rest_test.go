@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// asking is a target whose client makes requests when the test says so.
+// asking is a target whose client makes requests on the test's command.
 type asking struct {
 	target
 	requests uint64
@@ -13,7 +13,7 @@ type asking struct {
 
 func (a *asking) Arrived() uint64 { return a.requests }
 
-// beats counts what was posted in so many ticks of 10 ms, from tick *at on.
+// beats counts the heartbeats posted in ticks of 10 ms, from tick *at on.
 func (a *asking) beats(s *Sender, at *int, ticks int, each func()) int {
 	before := len(a.posted)
 	for range ticks {
@@ -27,12 +27,12 @@ func (a *asking) beats(s *Sender, at *int, ticks int, each func()) int {
 }
 
 // TestRest: while others have requests, a connection without any gets a
-// heartbeat a second, which says that it is one a second, and with its next
-// request one every 10 ms again.
+// heartbeat a second, which states that interval, and from its next request
+// one every 10 ms again.
 func TestRest(t *testing.T) {
 	src := &loadSource{}
 	s := newSender(t, SenderConfig{RestInterval: time.Second, Load: func() Load {
-		src.l.Requests++ // of somebody
+		src.l.Requests++ // of another client
 		return src.l
 	}})
 	idle, busy := &asking{target: target{newNIC()}}, &asking{target: target{newNIC()}}
@@ -45,7 +45,7 @@ func TestRest(t *testing.T) {
 	if n := idle.beats(s, &at, 100, ask); n != 100 {
 		t.Errorf("%d heartbeats in the first second, want 100", n)
 	}
-	idle.beats(s, &at, 2*signalEvery, ask) // It is noticed.
+	idle.beats(s, &at, 2*signalEvery, ask) // The sender notices.
 	if s.Resting() != 1 {
 		t.Fatalf("%d connections rest, want 1", s.Resting())
 	}

@@ -46,7 +46,7 @@ type SenderConfig struct {
 const (
 	defaultTick = 10 * time.Millisecond
 	// defaultIdle is long enough for a hundred heartbeats that say "not
-	// busy", before silence says so.
+	// busy", before silence means it.
 	defaultIdle = time.Second
 	// signalEvery is how many heartbeats to a connection there are for each
 	// one with a completion, which lets the card free the unsignaled ones
@@ -55,7 +55,7 @@ const (
 	// maxSlots bounds the memory of the buffers to 1 MiB.
 	maxSlots = 16 << 10
 	// maxPhases bounds the number of lists per interval, of 24 bytes each:
-	// clients choose intervals.
+	// clients choose the intervals.
 	maxPhases = 64
 )
 
@@ -72,14 +72,14 @@ const (
 // A posted buffer belongs to the provider until the write has completed, and
 // unsignaled writes do not report that. So the buffers are a ring of slots,
 // and a slot is not used again before twice rdma.PeerTimeout has passed. A
-// connection whose write is still pending then is too slow to be of use; its
+// connection whose write is still pending then is too slow to be useful; its
 // client gets a newer heartbeat in place of the old one, or a torn one, which
 // the checksum reveals.
 type Sender struct {
 	cfg    SenderConfig
 	region rdma.Region
 	used   []time.Time // by slot: when it was last posted
-	slot   int         // the one used last
+	slot   int         // slot used last
 
 	sequence uint64
 	tick     int
@@ -157,7 +157,7 @@ func NewSender(dev rdma.Device, cfg SenderConfig) (*Sender, error) {
 func (s *Sender) Close() error { return s.region.Close() }
 
 // Add subscribes a connection to a heartbeat every interval, rounded up to
-// whole rounds (0: every round). It is put into the phase with the fewest
+// whole rounds (0: every round). It joins the phase with the fewest
 // connections, so the first heartbeat comes within one interval.
 func (s *Sender) Add(t Target, interval time.Duration) *Subscription {
 	if s.count == 0 {
@@ -234,7 +234,7 @@ func (s *Sender) take(sub *Subscription) {
 }
 
 // Tick posts the heartbeats that are due. It returns false if ticks can stop
-// until something arrives: no connection is subscribed, or no worker of the
+// until a request arrives: no connection is subscribed, or no worker of the
 // server has had a request for IdleAfter. Then a worker resumes only with the
 // next request from its own clients. Until then they get no heartbeat, which
 // means "not busy".
@@ -298,8 +298,8 @@ func (s *Sender) encode(now time.Time, every int) (slot int, ok bool) {
 	return next, true
 }
 
-// post sends the heartbeat in a slot. A failed queue pair is left to its owner
-// to close. If the queue is full, the connection misses this heartbeat.
+// post sends the heartbeat in a slot. Closing a failed queue pair is left to
+// its owner. If the queue is full, the connection misses this heartbeat.
 func (s *Sender) post(sub *Subscription, slot int) {
 	if r, ok := sub.t.(Rider); ok && r.Ride(s.region.Bytes()[slot*Bytes:][:Bytes]) {
 		return

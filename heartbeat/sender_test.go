@@ -10,14 +10,14 @@ import (
 )
 
 // nic is a device, a queue pair and a peer's mailbox in one: posted
-// writes are carried out when the test says so.
+// writes are executed on the test's command.
 type nic struct {
 	rdma.Device
 	rdma.QueuePair
 	rdma.Region
-	mem    []byte // the sender's
+	mem    []byte // the sender's memory
 	posted []rdma.WorkRequest
-	page   []byte // the peer's
+	page   []byte // the peer's memory
 	postOK error
 	failed error
 }
@@ -41,7 +41,7 @@ func (n *nic) Post(wrs []rdma.WorkRequest) (int, error) {
 	return len(wrs), nil
 }
 
-// carryOut does what was posted, from the sender's memory as it is now.
+// carryOut executes the posted writes, from the sender's memory as it is now.
 func (n *nic) carryOut() {
 	for _, wr := range n.posted {
 		mem := wr.Local.Region.Bytes()
@@ -181,8 +181,8 @@ func TestSenderSignals(t *testing.T) {
 	}
 }
 
-// TestSenderLeavesPostedSlotsAlone: what was posted stays as it is for
-// twice PeerTimeout, even if nothing is ever carried out. With more
+// TestSenderLeavesPostedSlotsAlone: a posted buffer does not change for
+// twice PeerTimeout, even if no write is ever executed. With more
 // intervals than slots, heartbeats are left out.
 func TestSenderLeavesPostedSlotsAlone(t *testing.T) {
 	src := &loadSource{}

@@ -111,7 +111,7 @@ func TestSpreadFillsUp(t *testing.T) {
 }
 
 // BenchmarkSpread is BenchmarkTick with phases: the cost of a heartbeat,
-// including ticks at which none is due.
+// including ticks at which no heartbeat is due.
 func BenchmarkSpread(b *testing.B) {
 	src := &loadSource{}
 	s := newSender(b, SenderConfig{TickEvery: 1250 * time.Microsecond, Phases: 8, Load: src.Load})

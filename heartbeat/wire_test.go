@@ -111,8 +111,8 @@ func TestBeatsArrive(t *testing.T) {
 		last := uint64(0)
 		// Ends a hang; long enough for a machine under load.
 		end := time.After(2 * time.Minute)
-		// sendDepth is over 256 for the smallest ring: without signaled
-		// ones in between, the queue would be full.
+		// sendDepth exceeds 256 for the smallest ring: without signaled
+		// writes in between, the queue would be full.
 		for last < 1000 {
 			// A busy loop would keep Go from polling the sockets.
 			select {

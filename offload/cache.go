@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A Cache holds what walks made of blocks, so that later walks need not
-// read them. It does not know whether a block has changed since: a walk
-// that uses an entry validates it.
+// A Cache holds the entries that walks made of blocks, so that later
+// walks need not read the blocks. It does not know whether a block has
+// changed since: a walk that uses an entry validates it.
 //
 // It is a hash table of sets; a key may be in any place of its set:
 //
@@ -15,10 +15,10 @@ import (
 //	set 1   | p | p | p | p | p | p | p | p |   entry that never changes
 //	...                                         but for its used bit
 //
-// Get takes no lock and writes only the used bit, and that only if it is
-// clear: many cores read the same entries. Put replaces what CLOCK finds in
-// the set: the first entry, from where the set's hand stopped, that was not
-// used since the hand passed it (Corbató, "A Paging Experiment with the
+// Get takes no lock and writes only the used bit, and only if it is clear:
+// many cores read the same entries. Put replaces the entry that CLOCK finds
+// in the set: the first entry, from where the set's hand stopped, that was
+// not used since the hand passed it (Corbató, "A Paging Experiment with the
 // Multics System", 1968).
 //
 // All methods are safe for any number of goroutines.
@@ -49,7 +49,7 @@ func NewCache[V any](limit int64, cost int) *Cache[V] {
 	}
 }
 
-// Cap is how many entries there is room for.
+// Cap is the number of entries that fit.
 func (c *Cache[V]) Cap() int { return len(c.slots) }
 
 // set returns the number of the key's set.
@@ -63,8 +63,8 @@ func (c *Cache[V]) ways(set int) []atomic.Pointer[entry[V]] {
 	return c.slots[set*cacheWays:][:cacheWays]
 }
 
-// Get returns what is cached under the key, nil if nothing is. Many callers
-// may hold the same entry: it is not to be changed, but for atomic fields.
+// Get returns the entry cached under the key, nil if there is none. Many callers
+// may hold the same entry: they must not change it, except for atomic fields.
 func (c *Cache[V]) Get(key uint64) *V {
 	ways := c.ways(c.set(key))
 	for i := range ways {
@@ -78,8 +78,8 @@ func (c *Cache[V]) Get(key uint64) *V {
 	return nil
 }
 
-// Put caches what fill makes of a zero V, in place of what was cached under
-// the key before.
+// Put caches a V that fill has filled, in place of the entry that was
+// cached under the key.
 func (c *Cache[V]) Put(key uint64, fill func(*V)) {
 	e := &entry[V]{key: key}
 	fill(&e.v)
@@ -109,7 +109,7 @@ func (c *Cache[V]) Put(key uint64, fill func(*V)) {
 	ways[free].Store(e)
 }
 
-// Drop removes what is cached under the key if it still is v.
+// Drop removes the entry cached under the key if it still is v.
 func (c *Cache[V]) Drop(key uint64, v *V) {
 	ways := c.ways(c.set(key))
 	c.mu.Lock()
@@ -121,7 +121,7 @@ func (c *Cache[V]) Drop(key uint64, v *V) {
 	}
 }
 
-// Len is how many entries there are; it counts them.
+// Len counts the entries.
 func (c *Cache[V]) Len() int {
 	n := 0
 	for i := range c.slots {

@@ -25,7 +25,7 @@ func TestCache(t *testing.T) {
 	if v := c.Get(7); v == nil || *v != 71 || *first != 70 || c.Len() != 1 {
 		t.Fatalf("got %v, %d entries; want 71 in place of 70", v, c.Len())
 	}
-	c.Drop(7, first) // is gone already
+	c.Drop(7, first) // already replaced
 	if c.Get(7) == nil {
 		t.Fatal("what replaced it was dropped")
 	}
@@ -49,7 +49,7 @@ func TestCacheSmall(t *testing.T) {
 	}
 }
 
-// TestCacheClock: what is used between insertions stays, what is not goes.
+// TestCacheClock: entries used between insertions stay, unused ones are replaced.
 func TestCacheClock(t *testing.T) {
 	c := NewCache[int](1, 1)
 	for i := range uint64(cacheWays) {

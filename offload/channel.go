@@ -30,13 +30,13 @@ import (
 // was an even one that the first copy cannot have.
 //
 // A slot belongs to the provider from Post until its completion was
-// polled. Run returns only when all slots are back, whatever happened.
+// polled. Run returns only when all slots are back, in any case.
 type Channel struct {
 	qp     rdma.QueuePair
 	cq     rdma.CompletionQueue
 	region rdma.Region
 	block  int      // bytes of a slot
-	window int      // reads under way at once, but for those beside others
+	window int      // reads in flight at once, except those beside others
 	free   []uint16 // slots that no read uses
 	slots  []slot
 	wrs    []rdma.WorkRequest  // scratch of walks
@@ -55,7 +55,7 @@ type slot struct {
 // ChannelConfig configures Dial.
 type ChannelConfig struct {
 	BlockBytes int    // largest block
-	Window     int    // reads under way at once; 1 = single-issue
+	Window     int    // reads in flight at once; 1 = single-issue
 	Private    []byte // goes to the server's ConnRequest
 }
 
@@ -105,17 +105,17 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) 
 	return ch, nil
 }
 
-// Window is the number of reads that may be under way at once.
+// Window is the number of reads that may be in flight at once.
 func (ch *Channel) Window() int { return ch.window }
 
-// StopBy has walks end with ErrStopped when stop is true, as soon as the reads
-// under way are back; nil: nothing stops them. The channel can carry others
-// afterwards. It is for an owner that passes the channel from one user to the
-// next, between walks.
+// StopBy makes walks end with ErrStopped when stop is true, as soon as the
+// reads in flight are back; nil: nothing stops them. The channel can carry
+// other walks afterwards. StopBy is for an owner that passes the channel from
+// one user to the next, between walks.
 func (ch *Channel) StopBy(stop *atomic.Bool) { ch.stop = stop }
 
-// Err is nil while the channel can carry walks, as far as is known: it may
-// have been lost since the last one.
+// Err is nil while the channel is not known to be lost: it may have been
+// lost since the last walk.
 func (ch *Channel) Err() error {
 	if ch.failed != nil {
 		return ch.failed

@@ -124,8 +124,8 @@ func (q *tearingQP) Post(wrs []rdma.WorkRequest) (int, error) {
 	return q.QueuePair.Post(wrs)
 }
 
-// TestTornLines: where lines may be torn, what two reads do not agree on
-// is not shown to the traversal.
+// TestTornLines: where lines may be torn, the traversal does not see a
+// block on which two reads disagree.
 func TestTornLines(t *testing.T) {
 	for _, window := range []int{1, 2, 16} {
 		s := newSite(t, "tearing", nodes+1, window)
@@ -142,7 +142,7 @@ func TestTornLines(t *testing.T) {
 	}
 }
 
-// regions is what walks go over.
+// regions returns the regions of the walks.
 func (s *site) regions() []rdma.Remote { return []rdma.Remote{s.region.Remote()} }
 
 // apart reads blocks with odd numbers in region 1.
@@ -203,7 +203,7 @@ func (s *site) link(n int) {
 	}
 }
 
-// visitor walks all blocks; judge may hold it up.
+// visitor walks all blocks; judge may delay it.
 type visitor struct {
 	todo  []offload.Ref
 	seen  []uint64 // values
@@ -291,9 +291,9 @@ func TestMultiIssue(t *testing.T) {
 	})
 }
 
-// TestBeside: a channel that reads one block at a time reads a block of hop 0
+// TestReadBesideNext: a channel that reads one block at a time reads a block of hop 0
 // together with the next one, and all others alone.
-func TestBeside(t *testing.T) {
+func TestReadBesideNext(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		for _, window := range []int{1, 2, 16} {
 			s := newSite(t, p, nodes+1, window)
@@ -339,14 +339,14 @@ func (o *outstanding) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) 
 	switch {
 	case o.first == 0:
 		o.first = o.now
-	case o.count > 1: // The two that were posted together have come.
+	case o.count > 1: // The two reads that were posted together have arrived.
 		o.later = max(o.later, o.now)
 	}
 	o.now--
 	return o.visitor.Visit(ref, b)
 }
 
-// TestRetry: a torn block is read again and the walk goes on.
+// TestRetry: a torn block is read again and the walk continues.
 func TestRetry(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 4)
@@ -373,8 +373,9 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestTornForEver: a block that never settles ends the walk, not the read channel.
-func TestTornForEver(t *testing.T) {
+// TestAlwaysTornBlockEndsWalk: a block that never settles ends the walk, not the read
+// channel.
+func TestAlwaysTornBlockEndsWalk(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 4)
 		s.link(nodes)
@@ -387,7 +388,7 @@ func TestTornForEver(t *testing.T) {
 	})
 }
 
-// again shows that the read channel still works and has all its slots.
+// again checks that the read channel still works and has all its slots.
 func (s *site) again(t *testing.T) {
 	t.Helper()
 	v, st := newVisitor(), offload.Stats{}
@@ -400,9 +401,9 @@ func (s *site) again(t *testing.T) {
 	}
 }
 
-// TestEnds: restart, the traversal's own errors, a done context and a bad
+// TestWalkEnds: restart, the traversal's own errors, a done context and a bad
 // reference end a walk in the middle; the read channel stays usable.
-func TestEnds(t *testing.T) {
+func TestWalkEnds(t *testing.T) {
 	own := errors.New("own")
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, c := range []struct {
@@ -447,7 +448,7 @@ func TestEnds(t *testing.T) {
 	cancel()
 }
 
-// endless names block 0 for ever, as a hostile peer's memory may.
+// endless names block 0 forever, as a hostile peer's memory may.
 type endless struct {
 	visits int
 	at     func(visits int)
@@ -461,8 +462,8 @@ func (e *endless) Visit(offload.Ref, []byte) (offload.Verdict, error) {
 	return offload.Accept, nil
 }
 
-// TestEndless: a walk that always has something to read, and never waits
-// for it, heeds its context and its owner.
+// TestEndless: a walk that always finds a block to read, and never waits
+// for it, obeys its context and its owner.
 func TestEndless(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 4)
@@ -493,9 +494,9 @@ func TestEndless(t *testing.T) {
 	})
 }
 
-// TestLost: a read channel whose peer left, or whose reads are refused, is dead
-// and says so at once afterwards.
-func TestLost(t *testing.T) {
+// TestLostChannel: a read channel whose peer disconnected, or whose reads are refused,
+// is dead and reports that at once afterwards.
+func TestLostChannel(t *testing.T) {
 	each(t, func(t *testing.T, p string) {
 		s := newSite(t, p, nodes, 8)
 		s.link(nodes)

@@ -2,11 +2,11 @@
 // Reads: the client fetches blocks, checks and parses them itself, and
 // follows the references in them. The server's CPU takes no part.
 //
-// The package knows nothing of the structure. A Traversal names the
-// blocks to read next, in one of the regions of the walk, and looks at what
-// arrived; a Channel carries the reads. R-trees, B+-trees and hash tables differ only in the Traversal;
-// package rstar/remote has those of R*-trees. A Cache saves reads of blocks
-// that were read before.
+// The package knows nothing of the structure. A Traversal names the blocks to
+// read next, in one of the regions of the walk, and visits those that arrived;
+// a Channel carries the reads. R-trees, B+-trees and hash tables differ only in
+// the Traversal; package rstar/remote has the Traversals of R*-trees. A Cache
+// saves reads of blocks that were read before.
 //
 //	Traversal.Next  ---> Channel posts a Read ---> server memory
 //	Traversal.Visit <--- completion           <--- bytes
@@ -16,7 +16,7 @@
 //
 // Multi-issue (the paper, section IV-C): every block that is known is
 // read at once, up to a window, without waiting for its siblings. A
-// window of one is the paper's single-issue base line; what every walk reads
-// beside its first block, as a tree's header, costs no trip of its own there
-// either.
+// window of one is the paper's single-issue base line; a block that every
+// walk reads beside its first block, such as a tree's header, costs no trip
+// of its own there either.
 package offload

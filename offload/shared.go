@@ -2,9 +2,9 @@ package offload
 
 import "sync"
 
-// Shared is what some clients share by key, for instance a cache of what each
-// server has: there as long as somebody uses it. The zero value is ready for use,
-// by any number of goroutines.
+// Shared holds values that clients share by key, for instance a cache of each
+// server's blocks: a value exists as long as a client uses it. The zero value
+// is ready for use, by any number of goroutines.
 type Shared[K comparable, V any] struct {
 	mu sync.Mutex
 	of map[K]*shared[V]
@@ -15,8 +15,8 @@ type shared[V any] struct {
 	users int
 }
 
-// Share returns what is shared under the key, by make for the first user, and a
-// function that gives it back. The last user's return drops it.
+// Share returns the value shared under the key, made by make for the first user,
+// and a function that releases it. The last user's release drops the value.
 func (s *Shared[K, V]) Share(k K, make func() V) (V, func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,7 +38,7 @@ func (s *Shared[K, V]) Share(k K, make func() V) (V, func()) {
 	})
 }
 
-// Len is how much is shared.
+// Len is the number of shared values.
 func (s *Shared[K, V]) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

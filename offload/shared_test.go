@@ -2,8 +2,8 @@ package offload
 
 import "testing"
 
-// TestShared: users of one key share one value until the last has left, and
-// others share nothing with them.
+// TestShared: users of one key share one value until the last has released
+// it, and users of other keys share none with them.
 func TestShared(t *testing.T) {
 	var s, other Shared[string, *int]
 	made := 0

@@ -11,20 +11,20 @@ type Ref struct {
 	Offset uint64 // bytes from the region's start
 	Len    uint32 // bytes; at most the read channel's block size
 	Read
-	Tag uint64 // the traversal's own
+	Tag uint64 // for the traversal's use
 }
 
 // Read is how a Ref is read.
 type Read struct {
 	// Hop counts round trips, for statistics: 1 for a block known from the
 	// start, one more than its parent's for every other. 0 is for a block that
-	// is read beside the next one that Next returns, in no trip of its own:
-	// a channel that reads one block at a time posts the two together.
+	// is read beside the next one that Next returns, without a trip of its
+	// own: a channel that reads one block at a time posts the two together.
 	Hop    uint16
 	Region uint8 // which of Run's regions
 }
 
-// Verdict is what is to be done about a block that arrived.
+// Verdict is what the walk must do with a block that arrived.
 type Verdict uint8
 
 // The verdicts. See the package comment.
@@ -38,12 +38,12 @@ const (
 // called by the goroutine that runs it, never at the same time.
 type Traversal interface {
 	// Next returns a block to read, false when none is known now. It is
-	// asked again after each Visit. The walk is over when none is known
-	// and none is under way. An error ends the walk.
+	// called again after each Visit. The walk ends when no block is
+	// known and no read is in flight. An error ends the walk.
 	Next() (Ref, bool, error)
 	// Visit looks at a block that arrived. block is private memory and
-	// valid only during the call. Its content is whatever the peer's
-	// memory held, each 64-byte line at a moment of its own: validate it.
+	// valid only during the call. Its content is what the peer's memory
+	// held, each 64-byte line at a moment of its own: validate it.
 	Visit(ref Ref, block []byte) (Verdict, error)
 }
 
@@ -55,7 +55,7 @@ type Stats struct {
 	Torn       uint64 // blocks read again
 	Restarts   uint64 // walks begun again
 	Cached     uint64 // blocks that were not read: a Cache had them
-	Repairs    uint64 // of these, how many had changed and were read again
+	Repairs    uint64 // cached blocks that had changed: read again
 }
 
 // Add adds o to s.

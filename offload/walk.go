@@ -19,12 +19,12 @@ const maxTries = 1000
 // eagerTries is how many repeats go out without yielding the processor.
 const eagerTries = 4
 
-// Run carries the walk t over regions, of which Ref.Region names one, until
-// it is over, and adds its cost to st. It returns ErrRestart if Visit asked
-// for it, ctx's error if ctx is done, ErrStopped (StopBy), ErrRef, the
-// Traversal's own error, or an error that wraps ErrChannel if the connection
-// is lost. regions may be used again when it has returned: a caller that keeps
-// them in a field of its own has Run allocate nothing.
+// Run carries the walk t over regions, of which Ref.Region names one, until it
+// ends, and adds its cost to st. It returns ErrRestart if Visit asked for it,
+// ctx's error if ctx is done, ErrStopped (StopBy), ErrRef, the Traversal's own
+// error, or an error that wraps ErrChannel if the connection is lost. regions
+// may be used again when Run has returned: with a caller that keeps them in a
+// field of its own, Run allocates nothing.
 func (ch *Channel) Run(ctx context.Context, regions []rdma.Remote, t Traversal, st *Stats) error {
 	if ch.failed != nil {
 		return ch.failed
@@ -44,13 +44,13 @@ type walk struct {
 	regions []rdma.Remote
 	t       Traversal
 	st      *Stats
-	out     int    // reads under way
-	beside  int    // of these, how many are read beside others
+	out     int    // reads in flight
+	beside  int    // how many of these are beside others
 	hops    uint64 // longest chain so far
 	err     error  // first failure: nothing new is posted, slots drain
 }
 
-// lookEvery is how many batches of completions go by between looks at
+// lookEvery is how many batches of completions pass between checks of
 // the context: a walk whose reads are always complete never waits.
 const lookEvery = 64
 
@@ -72,9 +72,9 @@ func (w *walk) run() error {
 		}
 		n := w.cq.Poll(w.done[:])
 		if n == 0 {
-			// Reads under way cannot be called back. After ctx is done
-			// the slots still have to return, which the provider bounds
-			// by PeerTimeout.
+			// Reads in flight cannot be cancelled. After ctx is done
+			// the slots still have to return, within the provider's
+			// PeerTimeout.
 			ctx := w.ctx
 			if w.err != nil {
 				ctx = context.Background()
@@ -152,7 +152,7 @@ func (w *walk) issue() {
 }
 
 // firstCopy marks the ID of the first read of two. It is unsignaled: the
-// second speaks for both.
+// second's completion stands for both.
 const firstCopy = 1 << 16
 
 // read appends the requests that fill slot s.
@@ -173,8 +173,8 @@ func (w *walk) read(wrs []rdma.WorkRequest, s uint16) []rdma.WorkRequest {
 	return append(wrs, wr)
 }
 
-// bytes is what was read into slot s; ok is false if its lines may be
-// torn.
+// bytes returns the block read into slot s; ok is false if its lines
+// may be torn.
 func (w *walk) bytes(s uint16) (b []byte, ok bool) {
 	off, n := int(s)*w.block, int(w.slots[s].ref.Len)
 	mem := w.region.Bytes()
@@ -205,7 +205,7 @@ func (w *walk) post() {
 		}
 	}
 	if err != nil {
-		// SendDepth is as many as there are slots, so a full queue is a fault too.
+		// SendDepth is the number of slots, so a full queue is a fault too.
 		if !errors.Is(err, rdma.ErrBadRequest) {
 			w.failed = fmt.Errorf("%w: %w", ErrChannel, err)
 			err = w.failed
@@ -249,8 +249,8 @@ func (w *walk) complete(c *rdma.Completion) {
 	}
 }
 
-// again reads a torn block once more, after a pause with jitter if that did
-// not help before: the writer may need this very processor.
+// again reads a torn block once more, after a pause with jitter if earlier
+// repeats did not help: the writer may need this very processor.
 func (w *walk) again(s uint16) bool {
 	sl := &w.slots[s]
 	sl.tries++

@@ -27,9 +27,9 @@ import (
 // the network may be the bottleneck, and offloading would load it more.
 //
 // "paper" also takes a heartbeat when half of Inv has passed since the
-// last. They come every Inv by themselves, and t0 = now can only shift
-// later against them: whatever delays one judgement delays all that
-// follow, in the end by nearly a whole interval.
+// last. They come every Inv anyway, and t0 = now can only shift later
+// against them: whatever delays one judgement delays all that follow,
+// in the end by nearly a whole interval.
 
 // ErrBackoff is wrapped by errors about parameters of Algorithm 1.
 var ErrBackoff = errors.New("bad parameter of Algorithm 1")
@@ -54,7 +54,7 @@ const (
 	mostN  = 1 << 20
 )
 
-// WithDefaults is b with the paper's values where it has none.
+// WithDefaults is b with the paper's values in place of zeros.
 func (b Backoff) WithDefaults() Backoff {
 	if b.N == 0 {
 		b.N = paperN
@@ -99,7 +99,7 @@ type backoff struct {
 	left    int     // r_off
 	util    float64 // last U judged
 	peak    float64 // highest U judged
-	beats   beats   // that came and were not judged
+	beats   beats   // that came and were not judged yet
 }
 
 func newBackoff(seed uint64, with Backoff, literal bool) *backoff {
@@ -109,8 +109,8 @@ func newBackoff(seed uint64, with Backoff, literal bool) *backoff {
 	}
 }
 
-// Plan is Algorithm 1, for as many searches as nothing but a heartbeat can
-// change their path: the r_off searches to offload, or all until a heartbeat.
+// Plan is Algorithm 1, for the searches whose path only a heartbeat can
+// change: the r_off searches to offload, or all until a heartbeat.
 func (b *backoff) Plan(a *Ask) Plan {
 	b.left = max(b.left-a.Begun, 0)
 	if b.literal && a.Begun > 1 {
@@ -147,7 +147,7 @@ func (b *backoff) Plan(a *Ask) Plan {
 	return p
 }
 
-// Describe tells the back-off's state.
+// Describe describes the back-off's state.
 func (b *backoff) Describe() Description {
 	d := Description{
 		Name:  "paper",

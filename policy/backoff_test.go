@@ -60,7 +60,7 @@ func draws() *rand.Rand { return newBackoff(7, Backoff{}, false).rand }
 // adds N to the window; searches in between only use it up.
 func TestBackoffIntended(t *testing.T) {
 	s, r := newStepper(t, false), draws()
-	// No heartbeat: fast messaging, however long.
+	// No heartbeat: fast messaging, without a limit.
 	for range 100 {
 		if w := s.choose(); w != FastMessaging {
 			t.Fatalf("without a heartbeat: %v", w)
@@ -89,7 +89,7 @@ func TestBackoffIntended(t *testing.T) {
 		if w := s.choose(); w != FastMessaging {
 			t.Fatalf("window used up: %v", w)
 		}
-		s.want(0, busy) // the count stays until a heartbeat says otherwise
+		s.want(0, busy) // the count stays until a heartbeat changes it
 	}
 	s.beat(0.5)
 	if w := s.choose(); w != FastMessaging {
@@ -164,8 +164,8 @@ func TestBackoffThreshold(t *testing.T) {
 }
 
 // TestBackoffLargeWindowLeft: a busy heartbeat that comes while more than
-// r_busy*N searches are left to offload clears r_busy and leaves the
-// window alone, in both readings.
+// r_busy*N searches are left to offload clears r_busy and does not change
+// the window, in both readings.
 func TestBackoffLargeWindowLeft(t *testing.T) {
 	for _, literal := range []bool{false, true} {
 		s := newStepper(t, literal)
@@ -178,8 +178,8 @@ func TestBackoffLargeWindowLeft(t *testing.T) {
 	}
 }
 
-// TestBackoffParametersDecide: N is the width of a step of the window, T what
-// the server must exceed, and what was judged is explained with this T.
+// TestBackoffParametersDecide: N is the width of a step of the window, T the utilisation
+// that the server must exceed, and Describe explains a judgement with this T.
 func TestBackoffParametersDecide(t *testing.T) {
 	for _, c := range []struct {
 		with Backoff
@@ -216,7 +216,7 @@ func TestBackoffParametersDecide(t *testing.T) {
 	}
 }
 
-// TestBackoffString: a percentage has no digits that it owes to binary numbers.
+// TestBackoffString: a percentage has no digits from binary rounding.
 func TestBackoffString(t *testing.T) {
 	if got, want := (Backoff{T: 0.07}).String(), "N = 8, T = 7 %, predictor latest"; got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -12,10 +12,10 @@ import (
 // finish. docs/policy.md derives it.
 //
 // No client sees what a search costs the server, the network and the cores
-// that clients share; how many searches finish shows all of it. So all clients
-// offload a little more than q in one epoch and a little less in another, in
-// the same epochs, since these are cut from the clock. Each group of clients
-// counts what it finished in both, and moves its q to the better side.
+// that clients share; the number of finished searches shows all of it. So all
+// clients offload a little more than q in one epoch and a little less in another,
+// in the same epochs, since these are cut from the clock. Each group of clients
+// counts its finished searches in both, and moves its q to the better side.
 //
 //	share   pair 1     pair 2     pair 3      a pair is two epochs; which of
 //	  q+d  +-----+          +-----+     +-    them has more is drawn by a hash
@@ -34,8 +34,8 @@ import (
 
 // cost is what the clients of a group share.
 type cost struct {
-	now atomic.Pointer[interval] // the one under way; stored under mu
-	_   [56]byte                 // a line of its own: who locks mu takes mu's away
+	now atomic.Pointer[interval] // the current one; stored under mu
+	_   [56]byte                 // a line of its own: locking mu takes mu's line away
 
 	mu    sync.Mutex
 	state State // for people
@@ -43,23 +43,23 @@ type cost struct {
 	q        float64 // share of searches to offload
 	step     float64 // of q; its sign is that of the latest one
 	last     float64 // the latest pair's difference (ln), of more to less offloading
-	spread   mean    // how two such in a row differ, by what they would at random
+	spread   mean    // how two such in a row differ, relative to chance
 	level    mean    // ln of searches/s in the latest pairs; none before the first
 	lat      [2]mean // ln of a search's time in ns, by path
 	sum      float64 // of differences, with a memory
 	noise    float64 // its standard error
-	rest     int     // pairs in which nothing is tried: q is at an end
+	rest     int     // pairs without a trial: q is at an end
 	unpaired int     // epochs since two could be compared
 
 	probes int  // pairs until the next end-point probe; 0: this pair is one
 	wait   int  // from the latest probe to the next, in pairs
 	gain   mean // of the latest probes; n is -1 before one that only fills caches, -2 if another load is why
 
-	epoch  int64   // number of the one under way
+	epoch  int64   // number of the current epoch
 	length int64   // of epochs, ns
 	next   int64   // when its counting begins, or it ends
 	from   uint64  // finished when counting began
-	fromAt int64   // 0: it has not begun
+	fromAt int64   // 0: counting has not begun
 	first  float64 // searches in the pair's first epoch, 0: unknown
 }
 
@@ -75,12 +75,12 @@ const (
 	costLong  = 0.2  // the longest
 
 	// An end is probed costSoon pairs after the start, after another load and
-	// after a move, then after twice as many, up to costProbe (5 s): buffers
-	// that are used for the first time are slow. In between, once the load is
-	// known from costLevel pairs, q rests for costSoon pairs after one that
-	// shows no gain. A gain is costGain beyond its standard error in costProofs
-	// probes, or four times as much in two: one epoch may have had a core that
-	// another program had in the other.
+	// after a move, then after twice as many, up to costProbe (5 s): first use
+	// of buffers is slow. In between, once the load is known from costLevel
+	// pairs, q rests for costSoon pairs after one that shows no gain. A gain is
+	// costGain beyond its standard error in costProofs probes, or four times as
+	// much in two: one epoch may have had a core that another program had in
+	// the other.
 	costProbe  = 256
 	costSoon   = 16
 	costGain   = 0.05
@@ -99,7 +99,7 @@ func newCost() *cost {
 	}
 }
 
-// Plan ends when something is to be counted.
+// Plan ends when a count is due.
 func (c *cost) Plan(a *Ask) Plan {
 	if !a.Fresh {
 		if p, ok := c.now.Load().plan(a.Now); ok {
@@ -119,7 +119,7 @@ func (c *cost) Plan(a *Ask) Plan {
 	case now >= begin+c.length || now < begin-c.length:
 		c.end(now, a.Group)
 		c.begin(now, a.Group)
-	case now >= c.next: // The epoch's first quarter is over.
+	case now >= c.next: // The epoch's first quarter has ended.
 		c.count(now, a.Group)
 	}
 	c.publish()
@@ -148,8 +148,8 @@ func (c *cost) count(now int64, g *Group) {
 	c.from, c.fromAt, c.next = g.Finished(), now, (c.epoch+1)*c.length
 }
 
-// end ends an epoch. One that was not seen from its beginning, or nearly, or
-// long after its end, is not compared: some searches would stand for many.
+// end ends an epoch. An epoch not seen from (nearly) its beginning, or seen
+// only long after its end, is not compared: some searches would stand for many.
 func (c *cost) end(now int64, g *Group) {
 	took, n := float64(now-c.fromAt)/float64(c.length), float64(g.Finished()-c.from)
 	switch seen := c.fromAt > 0 && took > 1.0/3 && took < 4.0/3; {
@@ -168,7 +168,7 @@ func (c *cost) end(now int64, g *Group) {
 	}
 }
 
-// nextPair chooses what the next pair is for.
+// nextPair chooses the purpose of the next pair.
 func (c *cost) nextPair(now int64) {
 	took := math.Inf(1) // by the quicker path, as far as it is known
 	for _, l := range c.lat {
@@ -202,7 +202,7 @@ func (c *cost) rare() bool { return c.unpaired >= costFew }
 // more reports whether this epoch is the one of its pair with more offloading.
 func (c *cost) more() bool { return mix(uint64(c.epoch>>1))&1 == uint64(c.epoch&1) }
 
-// share is what is tried in this epoch.
+// share is the share to try in this epoch.
 func (c *cost) share() float64 {
 	sign := -1.0
 	if c.more() {
@@ -253,10 +253,9 @@ func (c *cost) pair(first, second float64) {
 	}
 }
 
-// move takes a step: next to none if the difference d is within what chance
-// makes, the whole of it beyond. random is what d would be by chance if searches
-// came at random; closed loops are more even, as the differences between
-// pairs show.
+// move takes a step: next to none if chance explains the difference d, a whole
+// one otherwise. random is what d would be by chance if searches came at
+// random; closed loops are more even, as the differences between pairs show.
 func (c *cost) move(d, random float64) {
 	chance := random / 2
 	if c.spread.n >= 4 {
@@ -284,16 +283,16 @@ func (c *cost) move(d, random float64) {
 		size = min(size*1.3, costLong)
 	}
 	c.step = math.Copysign(size, by)
-	// What was found at another share says the less of this one.
+	// Findings at another share count less for this one.
 	far := 1 - math.Abs(by)
 	c.sum, c.noise = c.sum*far, c.noise*far
 	c.q = min(max(c.q+math.Abs(by)*c.step, 0), 1)
 }
 
 // judge takes the throughput (ln) of a probe, the mean of both ends, and the
-// difference of all offloaded to none. From an end the other one has to be
-// better; from between them, the better one of both than where q is. Messages
-// are left for twice the evidence for which they are returned to: while they
+// difference of all offloaded to none. At an end, the other end has to be
+// better; between them, the better end has to be better than q's place.
+// Leaving messages takes twice the evidence of returning to them: while they
 // are not used their buffers are cold, and a probe shows them slower than they
 // are.
 func (c *cost) judge(level, d float64) {
@@ -317,7 +316,7 @@ func (c *cost) judge(level, d float64) {
 		c.wait = costSoon
 	}
 	c.probes, c.gain = c.wait, mean{}
-	if move { // What was found elsewhere says nothing of this end.
+	if move { // Findings elsewhere say nothing of this end.
 		c.q, c.rest, c.sum, c.noise = to, 0, 0, 0
 	}
 }
@@ -333,7 +332,7 @@ func (c *cost) quicker() float64 {
 	return math.Copysign(1, d)
 }
 
-// Observe notes how long a search took.
+// Observe notes the time of a search.
 func (c *cost) Observe(_ time.Time, o Outcome) {
 	if o.Path > Offload {
 		return
@@ -343,7 +342,7 @@ func (c *cost) Observe(_ time.Time, o Outcome) {
 	c.lat[o.Path].add(math.Log(1+finite(float64(o.Took), 1e15)/float64(max(o.Searches, 1))), 32)
 }
 
-// Describe tells the share, and what is known of both paths.
+// Describe describes the share, and the known latencies of both paths.
 func (c *cost) Describe() Description {
 	c.mu.Lock()
 	defer c.mu.Unlock()

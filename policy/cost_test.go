@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestCostConverges: within a second to what is best, whichever it is.
+// TestCostConverges: within a second to the best share, whichever it is.
 func TestCostConverges(t *testing.T) {
 	for name, c := range map[string]struct {
 		set    func(*world)
@@ -18,8 +18,8 @@ func TestCostConverges(t *testing.T) {
 		"both paths are limited": {func(w *world) { w.serve, w.link = 10*us, 15*us }, 166_667, 0.3, 0.5},
 		"offloading is not":      {func(w *world) { w.serve = 20 * us }, 960_000, 0.9, 1},
 		"the server is not":      {func(w *world) { w.link = 20 * us }, 960_000, 0, 0.03},
-		// Offloading is quicker for the client that does it, and takes time
-		// of the core that all clients share: finished searches tell.
+		// Offloading is quicker for the client that does it, and takes time of the
+		// core that all clients share: the count of finished searches shows it.
 		"a shared core":  {func(w *world) { w.core, w.serve = [2]time.Duration{27 * us, 44 * us}, 29*us }, 35_000, 0, 0.13},
 		"a core for all": {func(w *world) { w.core, w.serve = [2]time.Duration{20 * us, 10 * us}, 10*us }, 100_000, 0.9, 1},
 	} {
@@ -46,8 +46,8 @@ func TestCostConverges(t *testing.T) {
 	}
 }
 
-// TestCostProbesEnds: to offload now and then takes longer than fast
-// messaging, to offload always half of it. Every small step there is a loss.
+// TestCostProbesEnds: to offload now and then takes longer than fast messaging,
+// to offload always takes half its time. Every small step there is a loss.
 func TestCostProbesEnds(t *testing.T) {
 	w := newWorld(1, 1)
 	w.core, w.cold = [2]time.Duration{20 * us, 8 * us}, 20*us
@@ -103,7 +103,7 @@ func TestCostSuddenChange(t *testing.T) {
 				t.Errorf("of one process %v, %d: %.0f searches/s, %.2f offloaded, want %.0f", process, i, got, share, c.best)
 			}
 		}
-		w.add(24, 16) // As many callers more.
+		w.add(24, 16) // 24 more clients.
 		w.serve, w.link = 50*us, 10*us
 		w.run(1600 * time.Millisecond)
 		if got, share := w.run(500 * time.Millisecond); got < 0.8*120_000 {
@@ -157,7 +157,7 @@ func TestCostExplores(t *testing.T) {
 			t.Errorf("%v is the better: %.4f go the other way, want 0.001 to 0.03", better, share)
 		}
 	}
-	// Also of a client with ten searches a second.
+	// So it is for a client with ten searches a second.
 	w := newWorld(1, 1)
 	w.think, w.idle[Offload] = 100*time.Millisecond, time.Millisecond
 	w.run(60 * time.Second)
@@ -186,9 +186,9 @@ func TestCostLatency(t *testing.T) {
 	}
 }
 
-// TestCostNoHerd: a thousand clients whose heartbeats say the same at one time
-// do not do the same, and share a full server and a full link without
-// swinging; whether they are one process or a thousand.
+// TestCostNoHerd: a thousand clients that get equal heartbeats at one time do
+// not act alike, and share a full server and a full link without swinging;
+// whether they are one process or a thousand.
 func TestCostNoHerd(t *testing.T) {
 	for _, process := range []bool{false, true} {
 		w := newWorld(0, 0)
@@ -215,7 +215,7 @@ func TestCostNoHerd(t *testing.T) {
 	}
 }
 
-// TestCostWithoutHeartbeats: they are not needed.
+// TestCostWithoutHeartbeats: policy cost needs no heartbeats.
 func TestCostWithoutHeartbeats(t *testing.T) {
 	w := newWorld(8, 16)
 	w.beats = false
@@ -227,7 +227,7 @@ func TestCostWithoutHeartbeats(t *testing.T) {
 }
 
 // TestCostHostile: whatever heartbeats, outcomes and clocks say, the share
-// stays within its limits, and so does how long a plan lasts.
+// and the length of a plan stay within their limits.
 func TestCostHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1e-300, 0.5, 1, 1e300, math.MaxFloat64}
@@ -271,8 +271,8 @@ func TestCostHostile(t *testing.T) {
 	}
 }
 
-// TestCostValley: between two ends that are both better, another load has the
-// better one found.
+// TestCostValley: between two ends that are both better, another load leads
+// to the better one.
 func TestCostValley(t *testing.T) {
 	for _, c := range []struct {
 		core [2]time.Duration
@@ -292,8 +292,8 @@ func TestCostValley(t *testing.T) {
 	}
 }
 
-// TestCostShared: clients of a group know what the others know, from their
-// first search on; those of another do not.
+// TestCostShared: clients of a group share their knowledge, from their
+// first search on; those of another group do not.
 func TestCostShared(t *testing.T) {
 	w := newWorld(0, 0)
 	w.group = NewGroup()
@@ -342,8 +342,8 @@ func TestCostConcurrent(t *testing.T) {
 	}
 }
 
-// TestCostBursts: clients that search in bursts which are too short to be
-// compared go by latencies; those in pauses only do not.
+// TestCostBursts: clients that search in bursts too short to be compared
+// decide by latencies; those that only pause do not.
 func TestCostBursts(t *testing.T) {
 	for _, burst := range []time.Duration{5, 15} {
 		share := burstsOf(t, burst*time.Millisecond, 43*time.Millisecond, [2]time.Duration{100 * us, 20 * us})
@@ -444,8 +444,8 @@ func TestCostWorseEnd(t *testing.T) {
 	}
 }
 
-// TestCostLeavesMessagesLate: messages are left for twice the evidence for
-// which they are returned to.
+// TestCostLeavesMessagesLate: leaving messages takes twice the evidence of
+// returning to them.
 func TestCostLeavesMessagesLate(t *testing.T) {
 	// Four probes of 0.2 +- 0.1: the standard error of their mean is above
 	// 0.07, so that costGain and one of it are less than 0.2, with two more.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The policy that docs/policy.md shows is the one of the example, which is compiled.
+// The policy that docs/policy.md shows is that of the example, which is compiled.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../docs/policy.md")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 // A Mailbox holds the newest heartbeat of a connection. Safe for concurrent
 // use.
 type Mailbox interface {
-	// Pending reports whether Take may have something: a load or two.
+	// Pending reports whether Take may return a heartbeat: a load or two.
 	Pending() bool
-	// Take returns the newest heartbeat if nobody has taken it yet.
+	// Take returns the newest heartbeat if it was not taken yet.
 	Take() (Load, bool)
 }
 
@@ -20,11 +20,11 @@ type Mailbox interface {
 // and counts and times them. Safe for any number of goroutines.
 //
 // A plan is published as four atomics. A search that reads some of one plan
-// and some of the next goes as one that came a moment earlier or later.
+// and some of the next is treated as one a moment earlier or later.
 //
 //	forever    1 + path, if the plan never ends
 //	left       searches that may begin before the engine looks at the clock
-//	share      what a sample is compared with
+//	share      the threshold of a sample
 //	heartbeat  the mailbox is looked into before each search
 type Engine struct {
 	forever   atomic.Uint32
@@ -46,16 +46,16 @@ type Engine struct {
 	mu      sync.Mutex
 	plan    Plan
 	planned bool      // there is one
-	granted int64     // left, when it was set
-	begun   int       // searches under plan, but for the granted ones
+	granted int64     // value of left, when it was set
+	begun   int       // searches under plan, except the granted ones
 	looked  time.Time // at the clock
 	load    Load
 	fresh   bool
-	ask     Ask // here, since it would be garbage elsewhere
+	ask     Ask // a field: elsewhere it would be garbage
 }
 
 // NewEngine carries out the plans of p by the clock now. g is the client's
-// group; nil: it is alone.
+// group; nil: a group of its own.
 func NewEngine(p Policy, seed uint64, now func() time.Time, g *Group) *Engine {
 	if g == nil {
 		g = NewGroup()
@@ -71,7 +71,7 @@ func NewEngine(p Policy, seed uint64, now func() time.Time, g *Group) *Engine {
 	return e
 }
 
-// Close takes the client out of its group. What it finished stays counted.
+// Close takes the client out of its group. Its finished searches stay counted.
 func (e *Engine) Close() { e.group.remove(e) }
 
 // Choose decides the path of search s, and returns when it began if it is to
@@ -114,9 +114,9 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// The engine looks at the clock after each eighth of a plan, as far as it can
-// tell from the searches since its last look; at least once in 64 searches,
-// for a client that becomes slow.
+// The engine looks at the clock after each eighth of a plan, as far as the
+// searches since its last look show; at least once in 64 searches, for a
+// client that becomes slow.
 const (
 	looksPerPlan = 8
 	mostUnseen   = 64
@@ -171,7 +171,7 @@ func (e *Engine) publish() {
 }
 
 // grant is how many searches may begin before the engine looks again; begun
-// did since its last look.
+// searches began since its last look.
 func (e *Engine) grant(now time.Time, begun int64) int64 {
 	n, p := int64(math.MaxInt64), &e.plan
 	if !p.Until.IsZero() {
@@ -186,7 +186,7 @@ func (e *Engine) grant(now time.Time, begun int64) int64 {
 	return max(n, 1)
 }
 
-// take looks into the mailbox. The lock is held.
+// take looks into the mailbox. The caller holds the lock.
 func (e *Engine) take(m Mailbox) {
 	if load, ok := m.Take(); ok {
 		e.heartbeats.Add(1)
@@ -194,8 +194,8 @@ func (e *Engine) take(m Mailbox) {
 	}
 }
 
-// Done counts a search that has ended by a path, which may not be the one
-// that was chosen, and has the policy observe what it cost if it was timed.
+// Done counts a search that has ended by a path, which may differ from the
+// chosen one, and lets the policy observe its cost if it was timed.
 func (e *Engine) Done(began time.Time, o Outcome, ended Path) {
 	e.finished[ended].Add(uint64(o.Searches))
 	if began.IsZero() {
@@ -210,14 +210,14 @@ func (e *Engine) Done(began time.Time, o Outcome, ended Path) {
 	e.learner.Observe(now, o)
 }
 
-// ownLocker is a policy that the clients of a group share. It locks what they
-// share, so the engine's lock would be a second one for nothing.
+// ownLocker is a policy that the clients of a group share. It has a lock of
+// its own, so it does not need the engine's.
 type ownLocker interface{ ownLock() }
 
 // Policy is the policy's name.
 func (e *Engine) Policy() string { return e.name }
 
-// Always is the path of a policy that never changes it.
+// Always returns the path of a policy that never changes it.
 func (e *Engine) Always() (p Path, ok bool) {
 	f, ok := e.policy.(fixed)
 	return f.path, ok
@@ -228,7 +228,7 @@ func (e *Engine) Finished(p Path) uint64 { return e.finished[p].Load() }
 
 func (e *Engine) searches() uint64 { return e.Finished(FastMessaging) + e.Finished(Offload) }
 
-// Heartbeats is how many were taken from mailboxes.
+// Heartbeats is the number taken from mailboxes.
 func (e *Engine) Heartbeats() uint64 { return e.heartbeats.Load() }
 
 // Last is the latest heartbeat and the policy's state, for people. m may be
@@ -239,13 +239,13 @@ func (e *Engine) Last(m Mailbox) (Load, State) {
 	if m != nil {
 		e.take(m)
 	}
-	if e.fresh && e.heartbeat.Load() { // The next search is to ask.
+	if e.fresh && e.heartbeat.Load() { // The next search asks the policy.
 		e.granted -= max(e.left.Swap(0), 0)
 	}
 	return e.load, e.policy.Describe().State
 }
 
-// Why is the policy's own word on its latest plan.
+// Why is the policy's explanation of its latest plan.
 func (e *Engine) Why() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -255,8 +255,8 @@ func (e *Engine) Why() string {
 	return "policy " + e.name + " says so"
 }
 
-// YieldReads is after how many reads a client lets others run: some 20 us
-// over shared memory, half of what waking another thread takes. Of small
-// searches it is one in sixteen; a core that goes from client to client for
-// each finds nothing in its caches.
+// YieldReads is the number of reads after which a client lets others run:
+// some 20 us over shared memory, half the time of waking another thread.
+// For small searches that is one in sixteen; a core that switches clients
+// for each search finds nothing in its caches.
 const YieldReads = 64

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// box is a mailbox with at most one heartbeat, and a search with nothing to
-// look at.
+// box is a mailbox with at most one heartbeat, and a search without an
+// estimate.
 type box struct {
 	load    Load
 	pending bool
@@ -23,10 +23,10 @@ func (b *box) Take() (Load, bool) {
 func (b *box) Estimate(*Estimate) bool { return false }
 func (b *box) put(l Load)              { b.load, b.pending = l, true }
 
-// scripted is a policy with one plan, and notes what it is asked.
+// scripted is a policy with one plan, and notes its questions.
 type scripted struct {
 	plan     Plan
-	last     time.Duration // of a plan, if above 0: sets Until
+	last     time.Duration // length of a plan, if above 0: sets Until
 	asks     []Ask
 	outcomes []Outcome
 }
@@ -42,8 +42,8 @@ func (s *scripted) Plan(a *Ask) Plan {
 func (s *scripted) Describe() Description          { return Description{Name: "scripted"} }
 func (s *scripted) Observe(_ time.Time, o Outcome) { s.outcomes = append(s.outcomes, o) }
 
-// searches makes n of them, each of which takes a time, and returns how many
-// were offloaded.
+// searches makes n searches of the given duration, and returns how many were
+// offloaded.
 func searches(e *Engine, m *box, at *time.Time, n int, takes time.Duration) (offloaded int) {
 	for range n {
 		p, began := e.Choose(m, m)
@@ -59,7 +59,7 @@ func newScripted(s *scripted) (*Engine, *box, *time.Time) {
 	return NewEngine(s, 1, func() time.Time { return at }, nil), &box{}, &at
 }
 
-// TestPlanOfSearches: a plan for so many searches is for exactly so many.
+// TestPlanOfSearches: a plan for n searches covers exactly n.
 func TestPlanOfSearches(t *testing.T) {
 	s := &scripted{plan: Plan{Share: 1, Searches: 7}}
 	e, m, at := newScripted(s)
@@ -109,8 +109,8 @@ func TestPlanOfTime(t *testing.T) {
 	}
 }
 
-// TestPlanOfSlowedClient: one that becomes slow looks at the clock after 64
-// searches at the latest.
+// TestPlanOfSlowedClient: a client that becomes slow looks at the clock
+// after 64 searches at the latest.
 func TestPlanOfSlowedClient(t *testing.T) {
 	s := &scripted{last: 10 * time.Millisecond}
 	e, m, at := newScripted(s)
@@ -122,8 +122,8 @@ func TestPlanOfSlowedClient(t *testing.T) {
 	}
 }
 
-// TestPlanUntilHeartbeat: the first search after a heartbeat asks, none else;
-// without the wish a plan outlasts heartbeats.
+// TestPlanUntilHeartbeat: the first search after a heartbeat asks, and no
+// other; without Plan.Heartbeat a plan outlasts heartbeats.
 func TestPlanUntilHeartbeat(t *testing.T) {
 	s := &scripted{plan: Plan{Heartbeat: true}}
 	e, m, at := newScripted(s)
@@ -150,8 +150,8 @@ func TestPlanUntilHeartbeat(t *testing.T) {
 	}
 }
 
-// TestLastEndsPlan: a heartbeat that is taken to be shown to people ends a plan
-// that is to end with it, too.
+// TestLastEndsPlan: a heartbeat that is taken for display also ends a plan that
+// ends with a heartbeat.
 func TestLastEndsPlan(t *testing.T) {
 	s := &scripted{plan: Plan{Heartbeat: true}}
 	e, m, at := newScripted(s)
@@ -164,8 +164,8 @@ func TestLastEndsPlan(t *testing.T) {
 	}
 }
 
-// TestForever: a plan without a limit is asked for once, and costs nothing.
-func TestForever(t *testing.T) {
+// TestPlanWithoutLimit: a plan without a limit is asked for once, and costs nothing.
+func TestPlanWithoutLimit(t *testing.T) {
 	for _, share := range []float64{0, 1} {
 		s := &scripted{plan: Plan{Share: share}}
 		e, m, at := newScripted(s)
@@ -175,7 +175,7 @@ func TestForever(t *testing.T) {
 	}
 }
 
-// TestShare: each search is sampled by itself.
+// TestShare: each search is sampled independently.
 func TestShare(t *testing.T) {
 	for _, share := range []float64{0.001, 0.03, 0.5, 0.97} {
 		s := &scripted{plan: Plan{Share: share}, last: 10 * time.Millisecond}
@@ -210,8 +210,8 @@ func TestNoGarbage(t *testing.T) {
 	}
 }
 
-// TestGroup: what clients finish is counted together, also of those that have
-// left; two Groups share nothing.
+// TestGroup: the searches of all clients are counted together, also those of
+// closed clients; two Groups share nothing.
 func TestGroup(t *testing.T) {
 	var gs Groups
 	one, leaveA := gs.Join("1")
@@ -242,8 +242,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestSchemes: every scheme's policy can be had without a client, the same
-// seed decides the same, and a saturated server drives the paper's away.
+// TestSchemes: every scheme's policy works without a client, equal seeds
+// decide equally, and a saturated server makes the paper's offload.
 func TestSchemes(t *testing.T) {
 	for _, name := range Schemes() {
 		sch, err := SchemeByName(name)

@@ -3,9 +3,8 @@ package policy
 import "sync"
 
 // Group is the clients of one process that search the same server by the same
-// transport. They share cores and a card, so only the sum of what they finish
-// shows what one of them gains.
-// Safe for any number of goroutines.
+// transport. They share cores and a card, so only the sum of their finished
+// searches shows what one of them gains. Safe for any number of goroutines.
 type Group struct {
 	users int // guarded by Groups.mu
 
@@ -15,7 +14,7 @@ type Group struct {
 	policies map[string]Policy
 }
 
-// NewGroup is a group that is in no Groups: that of a simulated process, say.
+// NewGroup returns a group outside any Groups, for instance for a simulated process.
 func NewGroup() *Group {
 	return &Group{members: map[*Engine]struct{}{}, policies: map[string]Policy{}}
 }
@@ -32,8 +31,8 @@ func (g *Group) Finished() uint64 {
 	return sum
 }
 
-// policy returns the policy of that name that all of the group share. It has
-// a lock of its own.
+// policy returns the policy of that name that the group shares. It has a
+// lock of its own.
 func (g *Group) policy(name string, make func() Policy) Policy {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -58,8 +57,8 @@ func (g *Group) remove(e *Engine) {
 	}
 }
 
-// Groups finds the group of a client by what its members have in common. The
-// zero value is empty. Safe for any number of goroutines.
+// Groups finds the group of a client by a key that its members have in
+// common. The zero value is empty. Safe for any number of goroutines.
 type Groups struct {
 	mu sync.Mutex
 	of map[any]*Group

@@ -2,16 +2,16 @@ package policy
 
 import "time"
 
-// interval is what the clients of a group need of policy cost until something
-// is to be counted. They read it without the policy's lock: of those that ask,
-// one in each interval takes the lock and counts, and publishes the next.
-// It does not change.
+// interval is what the clients of a group need of policy cost until a count is
+// due. They read it without the policy's lock: in each interval one of the
+// clients that ask takes the lock, counts, and publishes the next. An interval
+// does not change.
 type interval struct {
 	from, until int64 // ns of the wall clock; until is not in it
 	share       float64
 }
 
-// publish shows the interval under way. The caller holds mu.
+// publish publishes the current interval. The caller holds mu.
 func (c *cost) publish() {
 	// A clock that is set back by more than an epoch begins a new one.
 	c.now.Store(&interval{from: (c.epoch - 1) * c.length, until: c.next, share: c.share()})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// countedAlone has each Plan take the lock.
+// countedAlone makes each Plan take the lock.
 type countedAlone struct{ *cost }
 
 func (c countedAlone) Plan(a *Ask) Plan {
@@ -14,8 +14,8 @@ func (c countedAlone) Plan(a *Ask) Plan {
 	return c.cost.Plan(a)
 }
 
-// TestIntervalChangesNothing: what is read without the lock is what a client
-// that takes it would get.
+// TestIntervalChangesNothing: a plan read without the lock is the one that a
+// client with the lock would get.
 func TestIntervalChangesNothing(t *testing.T) {
 	for name, set := range map[string]func(*world){
 		"both paths are limited": func(w *world) { w.serve, w.link = 10*us, 15*us },
@@ -54,7 +54,7 @@ func TestIntervalChangesNothing(t *testing.T) {
 }
 
 // TestOneLockForASearch: a search that asks takes the lock of the group's
-// policy when it is over, and not before.
+// policy when it ends, and not before.
 func TestOneLockForASearch(t *testing.T) {
 	g, c := NewGroup(), newCost()
 	at := time.Unix(1000, 0)

@@ -68,18 +68,18 @@ func (b *letter) predUtil(now time.Time) float64 {
 	return min(max(p+q*now.Sub(b.t0).Seconds(), 0), 1)
 }
 
-// TestPlansAreAlgorithm1: the plans of both readings take each search by the
-// path that the algorithm, asked each time, takes it by, whatever N, T and the
+// TestPlansAreAlgorithm1: the plans of both readings choose for each search
+// the path that the algorithm, asked each time, chooses, whatever N, T and the
 // predictor are.
 func TestPlansAreAlgorithm1(t *testing.T) {
-	paths := map[string]bool{} // taken by different parameters
+	paths := map[string]bool{} // chosen by different parameters
 	for _, literal := range []bool{false, true} {
 		for _, with := range []Backoff{
 			{}, {N: 1}, {N: 3}, {N: 64}, {T: 0.92}, {T: 0.99}, {N: 16, T: 0.93},
 			{Predictor: Mean}, {Predictor: Linear}, {N: 5, T: 0.94, Predictor: Mean}, {N: 20, T: 0.97, Predictor: Linear},
 		} {
-			// Seldom searched: more heartbeats than are kept; often: some
-			// come within Inv of the last.
+			// Rare searches: more heartbeats than are kept; frequent
+			// ones: some come within Inv of the last.
 			for _, beats := range []int{60, 15, 3} {
 				name := fmt.Sprintf("literal %v, %v, one heartbeat in %d searches", literal, with, beats)
 				got, different := comparePlans(with, literal, beats)
@@ -97,13 +97,13 @@ func TestPlansAreAlgorithm1(t *testing.T) {
 			}
 		}
 	}
-	if len(paths) < 60 { // Of 66, but N = 1 to the letter is three times 0.
+	if len(paths) < 60 { // Of 66, but N = 1 to the letter gives 0 three times.
 		t.Errorf("%d different numbers of offloaded searches: the parameters do nothing", len(paths))
 	}
 }
 
-// comparePlans makes 200,000 searches, and returns their paths and how many
-// the algorithm would have taken otherwise.
+// comparePlans makes 200,000 searches, and returns their paths and for how
+// many the algorithm would have chosen the other path.
 func comparePlans(with Backoff, literal bool, beats int) (paths []Path, different int) {
 	r := rand.New(rand.NewPCG(5, 6))
 	now := time.Unix(1000, 0)

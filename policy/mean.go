@@ -31,7 +31,7 @@ func (m *mean) uncertain() float64 {
 	return m.deviation() / math.Sqrt(float64(m.n-1))
 }
 
-// finite is v within 0 and most, whatever it was.
+// finite is v clamped to 0..most, also if v is not finite.
 func finite(v, most float64) float64 {
 	if !(v > 0) { // Also if it is not a number.
 		return 0

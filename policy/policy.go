@@ -6,7 +6,7 @@ import (
 	"github.com/catfish-index/catfish/heartbeat"
 )
 
-// Path is how one search is carried out.
+// Path is how one search is executed.
 type Path uint8
 
 // The two paths.
@@ -22,11 +22,11 @@ func (p Path) String() string {
 	return "fast"
 }
 
-// A Policy decides how the searches of one client are carried out. Its
-// methods are called under a lock of the client's, one at a time. A policy
-// that is given to one client only needs no lock of its own.
+// A Policy decides how the searches of one client are executed. Its
+// methods are called under a lock of the client, one at a time. A policy
+// of one client only needs no lock of its own.
 //
-// Most embed Named, and have one method of their own, Plan:
+// Most policies embed Named, and have one method of their own, Plan:
 //
 //	type busy struct{ policy.Named }
 //
@@ -39,19 +39,19 @@ func (p Path) String() string {
 //
 //	catfish.Dial(ctx, addr, catfish.Options{Custom: busy{"busy"}})
 //
-// One that learns from what searches cost is a Learner, too.
+// A policy that learns from the costs of searches is a Learner, too.
 type Policy interface {
-	// Plan says how the next searches go, the first of which is about to
-	// begin. a is valid during the call.
+	// Plan decides the paths of the next searches, the first of which is
+	// about to begin. a is valid during the call.
 	Plan(a *Ask) Plan
-	// Describe is for people. What it returns may change, but for the name.
+	// Describe is for people. Its result may change, except for the name.
 	Describe() Description
 }
 
-// A Learner is a Policy that wants to know what searches cost.
+// A Learner is a Policy that observes the costs of searches.
 type Learner interface {
 	Policy
-	// Observe is given, under the same lock, the outcome of each search for
+	// Observe gets, under the same lock, the outcome of each search for
 	// which the engine looked at the clock: the first of a plan, and about
 	// every n-th while it lasts.
 	Observe(now time.Time, o Outcome)
@@ -64,35 +64,35 @@ type Description struct {
 	State State
 }
 
-// Named is the Describe of a policy that has only a name to tell.
+// Named implements Describe for a policy that has only a name.
 type Named string
 
 // Describe returns the name.
 func (n Named) Describe() Description { return Description{Name: string(n)} }
 
-// Ask is what a policy knows when it makes a plan.
+// Ask is the information for making a plan.
 type Ask struct {
 	Now    time.Time
-	Load   *Load  // as the latest heartbeat has it; Seq is 0 before the first
+	Load   *Load  // from the latest heartbeat; Seq is 0 before the first
 	Fresh  bool   // it arrived since the policy was last asked
 	Begun  int    // searches that began under the last plan
 	Search Search // the one that is about to begin
 	Group  *Group // of the client
 }
 
-// Plan is how the next searches go. It ends at the first of the limits that
-// are set; one without any is for good, and costs its searches nothing.
+// Plan decides the paths of the next searches. It ends at the first of the limits
+// that are set; a plan without limits never ends, and costs its searches nothing.
 type Plan struct {
 	// Share of searches that are offloaded, each by its own sample, 0..1.
 	Share float64
 	// Searches, if above 0, is after how many the policy is asked again.
 	Searches int
-	// Until, unless it is zero, is when. The engine looks at the clock often
-	// enough to be late by about an eighth of the plan, at least once in 64
-	// searches.
+	// Until, unless it is zero, is when the plan ends. The engine looks at
+	// the clock often enough to be late by about an eighth of the plan, at
+	// least once in 64 searches.
 	Until time.Time
-	// Heartbeat: before the first search that begins after a heartbeat has
-	// arrived. Otherwise heartbeats are noticed when a plan ends.
+	// Heartbeat ends the plan before the first search that begins after a
+	// heartbeat has arrived. Otherwise heartbeats are noticed when a plan ends.
 	Heartbeat bool
 }
 
@@ -101,12 +101,12 @@ type Load struct {
 	Seq      uint64        // grows by one with each heartbeat; 0 = none came yet
 	CPU      float64       // utilisation of the server's cores, 0..1, spinning not counted
 	Busy     float64       // share of time its workers served requests, 0..1
-	Waiting  uint64        // requests that had arrived and were not begun
+	Waiting  uint64        // requests that had arrived and not begun
 	BytesOut float64       // bytes per second
 	Interval time.Duration // between heartbeats
 }
 
-// LoadOf is what a heartbeat says.
+// LoadOf returns the load that a heartbeat reports.
 func LoadOf(b heartbeat.Beat) Load {
 	return Load{
 		Seq: b.Sequence, CPU: b.CPU, Busy: b.Busy, Waiting: uint64(b.Waiting),
@@ -114,8 +114,8 @@ func LoadOf(b heartbeat.Beat) Load {
 	}
 }
 
-// Outcome is what a finished search cost. Those that SearchMany makes
-// together are decided on, and reported, once.
+// Outcome is the cost of a finished search. Searches that SearchMany
+// makes together get one decision and one Outcome.
 type Outcome struct {
 	Path     Path // tried first: Offload also if it ended by fast messaging
 	Searches int  // 1, or how many were made together: all else is their sum
@@ -126,16 +126,16 @@ type Outcome struct {
 	Bytes    int // read, or sent and received
 }
 
-// A Search is what a plan is asked for, as far as policies may look at it.
+// A Search is the part of a search that policies may inspect.
 type Search interface {
-	// Estimate fills e from what the client has cached. It takes time of
-	// the client, some 20 ns a cached node. False: nothing is known, as
+	// Estimate fills e from what the client has cached. It costs the
+	// client some 20 ns per cached node. False: nothing is known, as
 	// without a cache and for the nearest.
 	Estimate(e *Estimate) bool
 }
 
-// Estimate is what the client's cached nodes show of a search before it
-// begins.
+// Estimate is what the client's cached nodes reveal about a search
+// before it begins.
 type Estimate struct {
 	Searches int `json:"searches"` // 1, or how many are made together
 	Leaves   int `json:"leaves"`   // that cached nodes name: they would be read

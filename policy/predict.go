@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Predictor is how Algorithm 1 makes one utilisation of the server (predUtil)
-// of the heartbeats that arrived since it judged last.
+// Predictor is how Algorithm 1 computes the server's utilisation (predUtil)
+// from the heartbeats since its last judgement.
 type Predictor string
 
 // The predictors.
@@ -15,8 +15,8 @@ const (
 	Latest Predictor = "latest"
 	// Mean takes the mean of all.
 	Mean Predictor = "mean"
-	// Linear lays a least-squares line through them and takes its value at
-	// the time of the judgement, within 0 and 1.
+	// Linear fits a least-squares line and takes its value at the time of
+	// the judgement, within 0 and 1.
 	Linear Predictor = "linear"
 )
 
@@ -39,8 +39,8 @@ func (p Predictor) known() bool { return slices.Contains(predictors, p) }
 const mostBeats = 8
 
 // beats are the heartbeats since the last judgement, in the order in which
-// searches found them. One that came when another had not been taken from the
-// mailbox yet has replaced it there, and the other is not among them.
+// searches found them. A heartbeat replaces one in the mailbox that was not
+// taken yet; the replaced one is not among them.
 type beats struct {
 	at  [mostBeats]time.Time
 	cpu [mostBeats]float64 // 0..1

@@ -52,8 +52,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestPredictorOnce: what was judged is cleared, so that the mean is of the
-// heartbeats since.
+// TestPredictorOnce: a judgement clears its heartbeats, so that the mean is
+// of later ones only.
 func TestPredictorOnce(t *testing.T) {
 	s := newStepper(t, false)
 	s.p.Predictor = Mean
@@ -78,8 +78,8 @@ func TestPredictorOnce(t *testing.T) {
 	}
 }
 
-// TestBackoffParameters: the zero value is the paper's, what is out of range is
-// named with its limits.
+// TestBackoffParameters: the zero value is the paper's, and errors name values
+// out of range with their limits.
 func TestBackoffParameters(t *testing.T) {
 	if d := (Backoff{}).WithDefaults(); d != (Backoff{N: 8, T: 0.95, Predictor: Latest}) {
 		t.Errorf("defaults %+v, want the paper's", d)

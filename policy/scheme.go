@@ -26,8 +26,8 @@ type Scheme struct {
 	Fetch bool
 	// Backoff: the policy is Algorithm 1, and takes its parameters.
 	Backoff bool
-	// New makes the policy of a client in a group. b is valid; those that
-	// are not Algorithm 1 have no use for it.
+	// New makes the policy of a client in a group. b is valid; policies
+	// other than Algorithm 1 ignore it.
 	New func(seed uint64, g *Group, b Backoff) Policy
 }
 

@@ -11,13 +11,13 @@ import (
 //	fast     client's core (core[0]) --> server (serve)
 //	offload  client's core (core[1]) --> link (link)
 //
-// A queue with a time of 0 holds nobody up.
+// A queue with a time of 0 delays no caller.
 type world struct {
 	core        [2]time.Duration
 	serve, link time.Duration
 	idle        [2]time.Duration // latency without queues
 	think       time.Duration
-	cold        time.Duration // more, to offload after fast messaging on the core
+	cold        time.Duration // extra, to offload after fast messaging on the core
 	beats       bool
 	make        func(*Group) Policy // nil: policy cost
 
@@ -99,8 +99,8 @@ func (w *world) through(station int, at, takes time.Duration) time.Duration {
 
 func (w *world) clock() time.Time { return time.Unix(1000, 0).Add(w.at) }
 
-// run goes on for so long and returns finished searches per second and the
-// share that was offloaded.
+// run simulates the time d and returns finished searches per second and
+// the share that was offloaded.
 func (w *world) run(d time.Duration) (perSecond, share float64) {
 	w.done = [2]int{}
 	end := w.at + d

@@ -28,22 +28,22 @@
 // The target may also look at the memory itself, without an event. The bytes
 // of one Write appear in any order, so only one thing is safe to look at: a
 // word of 8 bytes, aligned at both ends, that a Write of its own changes. An
-// atomic load sees that Write whole or not at all, and who sees it sees all
-// Writes before it on this queue pair. A card promises that by InfiniBand's
+// atomic load sees that Write whole or not at all, and a load that sees it sees
+// all Writes before it on this queue pair. A card promises that by InfiniBand's
 // order of requests and PCIe's of posted writes, software by an atomic store.
-// Where software that is not ours copies (Info.TornLines: Soft-RoCE, libfabric's
-// tcp), the word may be seen in part for a while, in the order of its bytes: it
-// must show by itself whether it is complete. Such software copies without
-// barriers: on processors that reorder stores (not amd64) nothing promises that
-// who sees the word sees the Writes before it. There, wait for an event. Memory says nothing to a completion queue: do not
-// sleep in Wait for it.
+// Where foreign software copies (Info.TornLines: Soft-RoCE, libfabric's tcp),
+// the word may be seen in part for a while, in the order of its bytes: its
+// content must show whether it is complete. Such software copies without
+// barriers: on processors that reorder stores (not amd64) a load that sees the
+// word may not see the Writes before it. There, wait for an event. A change of
+// memory does not wake a completion queue: do not sleep in Wait for it.
 //
 // A Read is not atomic as a whole: each aligned 64-byte
 // line of it is (the unit in which PCIe and CPU caches move data), but lines
 // may be sampled in any order and at different times. A reader of memory that
 // changes must validate what it read (package rstar: a version in every
-// line). Software devices may not promise even lines (Info.TornLines); there,
-// what two consecutive Reads agree on is valid, see package offload.
+// line). Software devices may not promise even lines (Info.TornLines); there, the
+// content on which two consecutive Reads agree is valid, see package offload.
 //
 // # Ownership of buffers
 //
@@ -51,8 +51,8 @@
 // belong to the provider: do not change the source of a Write, and do not
 // read the destination of a Read. An unsignaled request is complete when a
 // later signaled one of the same queue pair is, or, for a Write, when the
-// peer has shown that it read it: by its answer to an event that the Write
-// carried, or to a later Write that it saw.
+// peer's answer shows that it read the Write: an answer to an event that
+// the Write carried, or to a later Write that it saw.
 //
 // # Errors
 //

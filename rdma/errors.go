@@ -76,7 +76,7 @@ type CompletionError struct {
 	Op     Op
 	Status Status
 	Vendor uint32
-	Cause  error // the queue pair's error, if it says more
+	Cause  error // the queue pair's error, if it has more detail
 }
 
 func (e *CompletionError) Error() string {

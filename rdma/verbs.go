@@ -33,10 +33,10 @@ const (
 // can be guessed (ibv_reg_mr(3)).
 type Key uint64
 
-// Remote is an address in a peer's memory. Addr is relative to what the
-// Region declares as its first byte (Region.Remote): 0 for most providers,
-// the owner's virtual address for cards (FI_MR_VIRT_ADDR). So it travels with
-// the key and is never computed from scratch.
+// Remote is an address in a peer's memory. Addr is relative to the Region's
+// declared first byte (Region.Remote): 0 for most providers, the owner's
+// virtual address for cards (FI_MR_VIRT_ADDR). So it travels with the key and
+// is never computed from scratch.
 type Remote struct {
 	Key  Key
 	Addr uint64
@@ -89,12 +89,11 @@ type Info struct {
 	Detail         string // device, port, GID, fabric; free text
 	MaxReads       int    // outstanding Reads that run at once on a queue pair, further ones wait; 0 = no limit
 	SynchronousOps bool   // requests are complete when Post returns (shm)
-	Emulated       bool   // goroutines of this process carry out the peers' requests (soft): who polls must let them run
+	Emulated       bool   // goroutines of this process execute the peers' requests (soft): a polling goroutine must let them run
 	Faults         Faults // how precisely a refused request reports the reason
 	// TornLines: a Read may return a partly changed line, because a CPU
 	// copies the bytes in an unspecified order (Soft-RoCE, libfabric's tcp).
-	// Two equal Reads, one posted after the other on a queue pair, contain no
-	// such line.
+	// Two equal Reads, posted in order on a queue pair, contain no such line.
 	TornLines bool
 	// Pins: registered memory occupies memory, touched or not.
 	Pins bool
@@ -167,8 +166,8 @@ type QueuePair interface {
 	PrivateData() []byte
 	Peer() string
 	Context() any
-	// Err is nil while the queue pair works, and afterwards the reason why
-	// not.
+	// Err is nil while the queue pair works, and afterwards the reason for
+	// its failure.
 	Err() error
 	// Close fails the queue pair and notifies the peer. Completions that were
 	// not polled are dropped; no event comes after Close has returned.

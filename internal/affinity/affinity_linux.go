@@ -30,8 +30,8 @@ func Available() (Set, error) {
 // to exactly these, or s is empty, it returns nil and the caller continues.
 // Otherwise it replaces the process by a new run of the same executable with
 // the same arguments and environment, and returns only errors
-// (ErrUnavailable, or the system's). Call it first: what the process has
-// opened or printed so far is not undone.
+// (ErrUnavailable, or the system's). Call it first: it does not undo what
+// the process has opened or printed.
 func Reexec(s Set) error {
 	if len(s) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // pinnedArg makes this test binary a process that pins itself and reports
-// what it sees.
+// its cores.
 const pinnedArg = "pin-and-report="
 
 func TestMain(m *testing.M) {
@@ -120,7 +120,7 @@ func TestReexec(t *testing.T) {
 	}
 }
 
-// TestSplit: what was given stays, and what was not does not overlap.
+// TestSplit: given sets stay, and chosen ones do not overlap.
 func TestSplit(t *testing.T) {
 	avail, err := Available()
 	if err != nil {

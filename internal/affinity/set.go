@@ -4,7 +4,7 @@
 // The Go runtime counts its cores once, when the process starts, so
 // changing the mask of a running process leaves GOMAXPROCS (and every
 // pool sized by it) wrong. Reexec therefore sets the mask and replaces
-// the process image; what starts then sees only its own cores.
+// the process image; the new image sees only its own cores.
 package affinity
 
 import (
@@ -29,8 +29,8 @@ var (
 	ErrUnsupported = errors.New("pinning to cores is not supported here")
 )
 
-// A Set holds core numbers, ascending, each once. The empty Set means
-// "wherever the scheduler likes".
+// A Set holds core numbers, ascending, each once. The empty Set leaves
+// the choice to the scheduler.
 type Set []int
 
 // Parse reads a list as the kernel writes it (cpuset(7), "List format"):
@@ -109,9 +109,9 @@ func (s Set) Within(avail Set) error {
 	return nil
 }
 
-// Split gives a server and its clients what is empty of their cores: the first
-// core that this process may use to the server, the others to the clients. Where
-// there is but one, what is empty stays so.
+// Split fills empty sets of a server and its clients: the first core that this
+// process may use for the server, the others for the clients. With only one
+// core, empty sets stay empty.
 func Split(server, clients Set) (s, c Set, err error) {
 	avail, err := Available()
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start starts cmd, which is to confine itself to the cores of s (Reexec). A process
-// inherits the cores of its parent, and Reexec takes none that it was not given; so
-// if this process may not use all of s, the new one begins with s. The system
-// refuses cores that the control group has not. If s is empty, Start is cmd.Start.
+// Start starts cmd, which confines itself to the cores of s (Reexec). A process
+// inherits the cores of its parent, and Reexec takes no others; so if this
+// process may not use all of s, the new one begins with s. The system refuses
+// cores outside the control group. If s is empty, Start is cmd.Start.
 func Start(cmd *exec.Cmd, s Set) error {
 	avail, err := Available()
 	if err != nil || len(s) == 0 || s.Within(avail) == nil {

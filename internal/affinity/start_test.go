@@ -36,7 +36,7 @@ func pinAndStart(list string) error {
 	if err := cmd.Wait(); err != nil {
 		return err
 	}
-	// A thread that kept the other's mask would be seen in one of so many looks.
+	// A thread that kept the other's mask would show in one of 100 looks.
 	for range 100 {
 		runtime.Gosched()
 		if avail, err := Available(); err != nil || avail.String() != own.String() {

@@ -2,9 +2,9 @@
 // files, which may be replaced while the server runs.
 //
 // A connection is served by the files as they were when it began. Files that
-// cannot be used (a certificate without its key, which is so for a moment while
-// both are replaced) change nothing; the log says why, and the next look tries
-// again.
+// cannot be used (for instance a certificate without its key, for a moment
+// while both are replaced) change nothing; the log says why, and the next look
+// tries again.
 package certs
 
 import (
@@ -38,7 +38,7 @@ type Server struct {
 	log     *slog.Logger
 	stat    *watched.Files
 	present atomic.Pointer[tls.Config]
-	failed  atomic.Bool // the last look
+	failed  atomic.Bool // whether the last look failed
 }
 
 // NewServer reads the files.
@@ -47,8 +47,8 @@ func NewServer(f Files, log *slog.Logger) (*Server, error) {
 	return s, s.Reload()
 }
 
-// Config is for the server's listeners. It need not be asked for again after a
-// change.
+// Config is for the server's listeners. One call is enough: it follows
+// changes.
 func (s *Server) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,

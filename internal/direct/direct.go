@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package direct sends through sockets without waiting: what there is room for
-// at once, and nothing else.
+// Package direct sends through sockets without waiting: only the bytes that
+// fit at once.
 package direct
 
 import (
@@ -44,7 +44,7 @@ func New(conn net.Conn) *Writer {
 	return w
 }
 
-// Try sends what the socket's buffer has room for, n bytes. It obeys the write
+// Try sends the n bytes that fit into the socket's buffer. It obeys the write
 // deadline.
 func (w *Writer) Try(b []byte) (n int, err error) {
 	w.b, w.n, w.err = b, 0, nil

@@ -8,11 +8,11 @@ import (
 	"github.com/catfish-index/catfish/web"
 )
 
-// buckets of a histogram end at 2^0 to 2^24 us, 17 s; the last one has what took
-// longer.
+// buckets of a histogram end at 2^0 to 2^24 us, 17 s; the last one counts
+// longer times.
 const buckets = 26
 
-// clients are what a frame tells of each.
+// clients returns a frame's figures of each client.
 func (r *run) clients(f *bench.Frame) []web.EngineClient {
 	all := make([]web.EngineClient, 0, len(f.Each))
 	for i := range f.Each {

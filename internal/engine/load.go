@@ -16,26 +16,27 @@ import (
 	"github.com/catfish-index/catfish/web"
 )
 
-// Limits of a load, and what it is by default. Each client is a connection with
-// callers of its own, and takes a few MB.
+// Limits of a load, and its defaults. Each client is a connection with callers
+// of its own, and takes a few MB.
 const (
 	MaxClients, DefaultClients = 16, 8
 	MaxSeconds, DefaultSeconds = 120, 20
 
 	// callers of a client search at the same time.
 	callers = 16
-	// processes have the clients: one cannot keep more than a few cores busy.
+	// processes is the number that hold the clients: one cannot keep more than a few cores
+	// busy.
 	processes = 2
 )
 
-// scales say how large the searches are, as parts of the extent. Of boxes it is that
-// of 'catfish demo'. Features are larger than boxes: such a search finds some
-// hundred in a city.
+// The scales are the sizes of searches, as parts of the extent. The one for
+// boxes is that of 'catfish demo'. Features are larger than boxes: such a
+// search finds some hundred in a city.
 const boxScale, featureScale = "0.5", "0.05"
 
 var errStopped = errors.New("stopped")
 
-// run is a load that is under way.
+// run is a running load.
 type run struct {
 	web.EngineLoad
 	began   time.Time
@@ -76,8 +77,8 @@ func (r *Room) Start(l web.EngineLoad, key string) (web.EngineLoad, error) {
 	return l, err
 }
 
-// Show starts a load of any kind, which is also shown to show, if that is not nil,
-// and gives the channel how it ended, when all of it has: nil if it was stopped.
+// Show starts a load of any kind, which show also displays, if it is not nil. The
+// channel gets the load's error when all of it has ended: nil if it was stopped.
 func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady, show bench.Show) (<-chan error, error) {
 	cfg.Each = true
 	ctx, stop := context.WithCancelCause(r.ctx)
@@ -126,7 +127,7 @@ func (r *Room) Stop() {
 	}
 }
 
-// check fills a load's defaults in, and looks for what it is to search.
+// check fills in a load's defaults, and finds the collection to search.
 func (r *Room) check(l web.EngineLoad) (web.EngineLoad, bench.ServerReady, error) {
 	for _, v := range []struct {
 		name      string
@@ -199,11 +200,11 @@ func (r *Room) target(name *string) (on bench.ServerReady, err error) {
 	return on, nil
 }
 
-// viewer is told what a load's clients do, from its goroutine.
+// viewer gets the figures of a load's clients, in the load's goroutine.
 type viewer struct {
 	room *Room
 	run  *run
-	next bench.Show // nil: nobody else
+	next bench.Show // nil: no other viewer
 }
 
 func (v *viewer) Note(s string) {

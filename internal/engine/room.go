@@ -1,14 +1,14 @@
 // Package engine watches a server, for the engine room of package web, and starts
-// clients against it, bounded in number and time, so that one sees them choose.
+// clients against it, bounded in number and time, so that users see them choose.
 //
-//	room.go    who follows, and the snapshot of each second
-//	server.go  what the server sees
+//	room.go    the followers, and the snapshot of each second
+//	server.go  the server's figures
 //	service.go requests over HTTP and gRPC
 //	load.go    a load: package bench drives it
-//	clients.go what its clients saw
+//	clients.go the figures of its clients
 //
 // All figures are measured: of the server by its own counters, of the load's clients
-// by theirs. What other clients read is seen by nobody but them.
+// by theirs. The reads of other clients are not visible here.
 package engine
 
 import (
@@ -47,8 +47,8 @@ type Room struct {
 	mu        sync.Mutex
 	followers map[chan web.EngineSnapshot]bool
 	last      seen
-	run       *run   // nil: no load is under way
-	ended     string // how the last one ended, until a snapshot has said so
+	run       *run   // nil: no load is running
+	ended     string // how the last load ended, until a snapshot has reported it
 }
 
 var _ web.Engine = (*Room)(nil)
@@ -125,10 +125,10 @@ func (r *Room) publishLocked(f *bench.Frame) {
 		}
 	}
 	for c := range r.followers {
-		select { // The one that was not taken is stale.
+		select { // A snapshot that was not taken is stale.
 		case <-c:
 		default:
 		}
-		c <- s // Nobody else sends, so there is room.
+		c <- s // No other goroutine sends, so there is room.
 	}
 }

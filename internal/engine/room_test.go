@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 
 func spawn(child.Role, affinity.Set) *exec.Cmd { return exec.Command(os.Args[0], clientArg) }
 
-// newRoom is of a server with 100 boxes and 200 points, among which is nothing that
-// takes long to find.
+// newRoom returns the room of a server with 100 boxes and 200 points, all quick
+// to find.
 func newRoom(t *testing.T, o Options) *Room {
 	t.Helper()
 	srv, err := catfish.NewServer(catfish.ServerOptions{
@@ -86,7 +86,7 @@ func newRoom(t *testing.T, o Options) *Room {
 	return r
 }
 
-// next is the first snapshot that is as wanted. The test's own timeout bounds it.
+// next is the first snapshot that satisfies wanted. The test's own timeout bounds it.
 func next(t *testing.T, from <-chan web.EngineSnapshot, wanted func(*web.EngineSnapshot) bool) web.EngineSnapshot {
 	t.Helper()
 	for s := range from {
@@ -104,8 +104,8 @@ func atWork(s *web.EngineSnapshot) bool {
 	return slices.ContainsFunc(s.Clients, func(c web.EngineClient) bool { return c.Messages+c.Offloaded > 0 })
 }
 
-// TestLoad: what the clients of a load do is seen, of boxes and of features, by
-// messages and by reads, until it is stopped.
+// TestLoad: the figures of a load's clients show searches of boxes and of
+// features, by messages and by reads, until it is stopped.
 func TestLoad(t *testing.T) {
 	r := newRoom(t, Options{Spawn: spawn, Every: 50 * time.Millisecond})
 	snapshots, stop := r.Follow()
@@ -145,7 +145,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadEnds by itself, with the server, and with a client that fails.
+// TestLoadEnds after its time, with the server, and with a client that fails.
 func TestLoadEnds(t *testing.T) {
 	r := newRoom(t, Options{Spawn: spawn, Every: 50 * time.Millisecond})
 	snapshots, stop := r.Follow()

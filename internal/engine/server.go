@@ -42,7 +42,7 @@ func requests(t *catfish.TransportStats) uint64 {
 	return n
 }
 
-// since is what happened after an earlier look.
+// since returns the figures since an earlier look.
 func (s *seen) since(from *seen) web.EngineServer {
 	e := web.EngineServer{CPU: s.load.CPU, Busy: s.load.Busy, Waiting: s.load.Waiting}
 	took := s.at.Sub(from.at).Seconds()

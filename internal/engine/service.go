@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/web"
 )
 
-// Service counts what is asked of a server over HTTP or gRPC. It is safe for concurrent
-// use, and costs a few additions for a request.
+// Service counts the requests to a server over HTTP or gRPC. It is safe for
+// concurrent use, and costs a few additions for a request.
 type Service struct {
 	name    string
 	streams func() int
@@ -19,15 +19,15 @@ type Service struct {
 }
 
 const (
-	// A bucket's times are up to a fifth longer than those of the one before: what a
-	// quantile is too large by.
+	// A bucket's times are up to a fifth longer than those of the one before:
+	// so a quantile is up to a fifth too large.
 	bucketsOfDouble = 4
-	// 2^25 us are half a minute. The last bucket has all that took longer.
+	// 2^25 us are half a minute. The last bucket counts all longer times.
 	serviceBuckets = 25*bucketsOfDouble + 1
 )
 
-// NewService has the name http or grpc. streams are those that are open; nil: those
-// that Open has counted.
+// NewService returns a service; name is http or grpc. streams are those that
+// are open; nil: those that Open has counted.
 func NewService(name string, streams func() int) *Service {
 	s := &Service{name: name, streams: streams}
 	if streams == nil {
@@ -69,7 +69,7 @@ func (s *Service) look() served {
 	return l
 }
 
-// since is what was asked of it after an earlier look, some seconds ago.
+// since returns the figures since an earlier look, some seconds ago.
 func (s *served) since(from *served, seconds float64) web.EngineService {
 	e := web.EngineService{Name: s.of.name, Streams: s.of.streams()}
 	var now [serviceBuckets]uint64

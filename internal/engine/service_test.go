@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/web"
 )
 
-// What a service shows is of the interval, with quantiles that are at most a fifth too
-// large.
+// A service shows the figures of the interval, with quantiles at most a fifth
+// too large.
 func TestService(t *testing.T) {
 	s := NewService("grpc", nil)
 	s.Observe(time.Hour, true) // Before the interval.

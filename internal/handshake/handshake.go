@@ -1,18 +1,18 @@
-// Package handshake has handshakes of TLS take turns with other work that takes long.
+// Package handshake lets TLS handshakes share scheduling slots with other long work.
 //
-// A handshake computes for 0.3 to 1 ms, as long as a search of thousands of features,
-// and whoever reaches the port has one with each connection. Thousands at a time would
-// leave all others, those of rings, too, a place at the end of a long queue for
-// processors. So a handshake has a turn, as a step of a long request has, and sources
-// take turns:
+// A handshake computes for 0.3 to 1 ms, as long as a search of thousands of
+// features, and each client that reaches the port causes one per connection.
+// Thousands at a time would put all other work, also that of rings, at the end
+// of a long queue for processors. So a handshake needs a scheduling slot, as a
+// step of a long request does, and sources alternate:
 //
 //	client                server
-//	hello         --->    waits for its turn, computes
+//	hello         --->    waits for its slot, computes
 //	              <---    its hello, certificate, signature
-//	                      waits for the client: the turn is over
+//	                      waits for the client: the slot ends
 //
-// A client that is asked for another hello (RFC 8446 section 4.1.4) gives up its turn
-// and waits for the next one. What is left when the server has signed is little.
+// A client that is asked for another hello (RFC 8446 section 4.1.4) gives up its slot
+// and waits for the next one. After the server's signature little work is left.
 package handshake
 
 import (
@@ -25,27 +25,27 @@ import (
 	"github.com/catfish-index/catfish/internal/turns"
 )
 
-// Conn is a connection below TLS whose handshake takes turns. It calls Begin before
-// each Read and Write of its socket, After behind each Read, and Begin when it is
-// closed.
+// Conn is a connection below TLS whose handshake uses scheduling slots. It
+// calls Begin before each Read and Write of its socket, After after each Read,
+// and Begin when it is closed.
 type Conn interface {
 	net.Conn
-	// Turn is the same for as long as the connection is open.
+	// Turn returns the same Turn while the connection is open.
 	Turn() *Turn
-	// Source is whose turn it is.
+	// Source names the source that the slot counts for.
 	Source() string
 }
 
-// Turn is the turn of one handshake. The zero value is that of a connection without
-// TLS, and costs it next to nothing. Begin is for any goroutine, After for the one
-// that reads.
+// Turn is the scheduling slot of one handshake. The zero value is for a
+// connection without TLS, and costs it next to nothing. Begin is for any
+// goroutine, After for the one that reads.
 type Turn struct {
 	has  atomic.Pointer[turns.Pacer] // while the handshake computes
-	wait func() error                // for it; nil: no handshake
+	wait func() error                // waits for the slot; nil: no handshake
 }
 
-// InTurns is a copy of a configuration by which handshakes take turns, if their
-// connections are Conns. One that gets no turn for so long fails.
+// InTurns is a copy of a configuration by which handshakes use scheduling slots, if
+// their connections are Conns. One that gets no slot within patience fails.
 func InTurns(t *tls.Config, of turns.Stepper, patience time.Duration) *tls.Config {
 	t = t.Clone()
 	chosen := t.GetConfigForClient
@@ -65,7 +65,7 @@ func InTurns(t *tls.Config, of turns.Stepper, patience time.Duration) *tls.Confi
 		}
 		turn, ctx := c.Turn(), h.Context()
 		turn.wait = func() error { return turn.take(ctx, of, patience, c.Source()) }
-		// Sessions are by the keys of t, whose copy this is.
+		// Sessions use the keys of t, whose copy this is.
 		own = own.Clone()
 		verify := own.VerifyConnection
 		own.VerifyConnection = func(s tls.ConnectionState) error { // The server has signed.
@@ -81,8 +81,8 @@ func InTurns(t *tls.Config, of turns.Stepper, patience time.Duration) *tls.Confi
 	return t
 }
 
-// take returns when the handshake has its turn. A deadline of the connection would end
-// reads and writes alone.
+// take returns when the handshake has its slot. A deadline of the connection
+// would end only reads and writes.
 func (n *Turn) take(ctx context.Context, of turns.Stepper, patience time.Duration, source string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -94,8 +94,8 @@ func (n *Turn) take(ctx context.Context, of turns.Stepper, patience time.Duratio
 	return nil
 }
 
-// Begin ends the turn, if there is one: the connection is about to wait for its peer,
-// or is closed.
+// Begin ends the slot, if there is one: the connection is about to wait for its
+// peer, or is closed.
 func (n *Turn) Begin() {
 	if n.has.Load() == nil { // as nearly always
 		return
@@ -105,8 +105,8 @@ func (n *Turn) Begin() {
 	}
 }
 
-// After waits for the next turn, if something was read that a handshake computes with.
-// What was read is of no use after an error.
+// After waits for the next slot, if bytes were read that a handshake computes
+// with. After an error these bytes are of no use.
 func (n *Turn) After(bytes int) error {
 	if n.wait == nil || bytes == 0 {
 		return nil

@@ -1,7 +1,7 @@
-// Package history records what concurrent clients did and saw, and checks it
-// against what a search promises (docs/design.md, "Readers without locks"):
-// each object is a linearizable register whose value is its place in the
-// tree, or absence.
+// Package history records the operations of concurrent clients and their
+// results, and checks them against the promise of a search (docs/design.md,
+// "Readers without locks"): each object is a linearizable register whose
+// value is its place in the tree, or absence.
 //
 //	write   Insert, Delete, Update of one object
 //	search  one read of every tracked object: seen at a place, or not
@@ -33,7 +33,7 @@ type Recorder struct {
 	err error
 }
 
-// recorded is an operation as it came.
+// recorded is an operation in the order of its recording.
 type recorded struct {
 	client    int
 	call, end int64
@@ -53,16 +53,16 @@ var Absent = rstar.Rect{MinX: 1, MaxX: -1}
 type op struct {
 	id      uint64
 	read    bool
-	query   rstar.Rect // read: what the search covers
+	query   rstar.Rect // read: the searched rectangle
 	seen    rstar.Rect // read: Absent if it was not seen
 	from    rstar.Rect // write: the state it needs
-	to      rstar.Rect // write: the state it leaves
+	to      rstar.Rect // write: the state after it
 	found   bool       // write: whether it reported that it found from
-	unknown bool       // write: whether it happened is not known
+	unknown bool       // write: it is not known whether it took effect
 }
 
 // Write records a change of one object: Insert is from Absent, Delete is to
-// Absent. found is what Delete or Update returned, true for Insert. unknown
+// Absent. found is the result of Delete or Update, true for Insert. unknown
 // means that the answer was lost: the write may take effect at any later
 // time, or never.
 func (r *Recorder) Write(client int, call int64, id uint64, from, to rstar.Rect, found, unknown bool) {
@@ -75,8 +75,8 @@ func (r *Recorder) Write(client int, call int64, id uint64, from, to rstar.Rect,
 	r.ops = append(r.ops, recorded{client, call, end, op{id: id, from: from, to: to, found: found, unknown: unknown}})
 }
 
-// Search records what a search of q found. The objects 0..n-1 are tracked;
-// larger ids are ignored.
+// Search records the result of a search of q. The objects 0..n-1 are
+// tracked; larger ids are ignored.
 func (r *Recorder) Search(client int, call int64, q rstar.Rect, n int, items []rstar.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

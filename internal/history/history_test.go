@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestDouble(t *testing.T) {
+func TestImpossibleResults(t *testing.T) {
 	r := New()
 	r.Search(1, r.Now(), all, 1, []rstar.Item{{Rect: placeA}, {Rect: placeB}})
 	if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "twice") {

@@ -33,7 +33,7 @@ func (k *Keys) Len() int {
 	return n
 }
 
-// Outcome is what became of a write.
+// Outcome is the outcome of a write.
 type Outcome uint8
 
 // The outcomes.
@@ -46,7 +46,7 @@ const (
 type keyOp struct {
 	key      int
 	read     bool
-	value    uint64 // read: what was seen; put: what it stores; delete: 0
+	value    uint64 // read: the value seen; put: the value stored; delete: 0
 	ifAbsent bool   // put
 	remove   bool
 	outcome  Outcome
@@ -65,13 +65,13 @@ func (k *Keys) add(client int, call int64, o keyOp) {
 	})
 }
 
-// Get records what a read saw.
+// Get records the value that a read saw.
 func (k *Keys) Get(client int, call int64, key int, value uint64) {
 	k.add(client, call, keyOp{key: key, read: true, value: value})
 }
 
-// Missed records that a search of an area did not see a key: there is none, or covers
-// says of its value that it is elsewhere.
+// Missed records that a search of an area did not see a key: there is none, or
+// covers reports that its value is elsewhere.
 func (k *Keys) Missed(client int, call int64, key int, covers func(value uint64) bool) {
 	k.add(client, call, keyOp{key: key, read: true, covers: covers})
 }
@@ -81,7 +81,7 @@ func (k *Keys) Put(client int, call int64, key int, value uint64, ifAbsent bool,
 	k.add(client, call, keyOp{key: key, value: value, ifAbsent: ifAbsent, outcome: o})
 }
 
-// Delete records a deletion; Refused: there was nothing.
+// Delete records a deletion; Refused: there was no value.
 func (k *Keys) Delete(client int, call int64, key int, o Outcome) {
 	k.add(client, call, keyOp{key: key, remove: true, outcome: o})
 }

@@ -10,9 +10,9 @@ import (
 	"slices"
 )
 
-// What follows looks for an order of the operations on one register that explains
-// all of them, as Wing and Gong do with Lowe's memory of what was tried ("Testing for
-// linearizability", 2017), and with one rule more.
+// This file looks for an order of the operations on one register that explains
+// all of them, as Wing and Gong do with Lowe's memory of tried configurations
+// ("Testing for linearizability", 2017), and with one more rule.
 //
 //	configuration  what is in the order so far, and the value after it
 //	next           not in the order yet, and called before any other such
@@ -25,13 +25,13 @@ import (
 // that overlap was one, and some dozens of slow searches beside a writer made more than
 // could be tried in a minute.
 
-// operation is what one client did to the register.
+// operation is one client's operation on the register.
 type operation[V comparable] struct {
 	client    int
 	call, end int64
 	watches   bool // it does not change the value, whatever that is
-	// step is whether the operation, with what it answered, is possible while the
-	// register has a value, and the value after it.
+	// step reports whether the operation, with its answer, is possible while
+	// the register has a value, and the value after it.
 	step func(V) (bool, V)
 }
 
@@ -41,12 +41,12 @@ const never = int64(1) << 62
 // errTooMany is returned instead of an answer after most configurations.
 var errTooMany = errors.New("too many orders to try")
 
-// most is a number and no time, because a busy machine tries as many as any other. It
-// takes some seconds; the histories of our tests have some hundreds.
+// most is a number and not a time, so that a busy machine tries the same number as
+// any other. It takes some seconds; the histories of our tests have some hundreds.
 const most = 1 << 17
 
-// explained is whether there is such an order from the initial value on. An error
-// wraps errTooMany.
+// explained reports whether there is such an order from the initial value on.
+// An error wraps errTooMany.
 func explained[V comparable](initial V, ops []operation[V], most int) (bool, error) {
 	ops = slices.Clone(ops)
 	slices.SortStableFunc(ops, func(a, b operation[V]) int { return cmp.Compare(a.call, b.call) })
@@ -75,8 +75,8 @@ type search[V comparable] struct {
 	ops   []operation[V]
 	seed  maphash.Seed
 	tried map[uint64][]configuration[V] // by hash, without next
-	ways  bool                          // there was more than one
-	bytes []byte                        // isNew's
+	ways  bool                          // there was more than one way
+	bytes []byte                        // scratch of isNew
 }
 
 type configuration[V comparable] struct {
@@ -87,8 +87,8 @@ type configuration[V comparable] struct {
 	next []int32
 }
 
-// until is the first return among the operations that are not in the order: what is
-// called later is not next.
+// until is the first return among the operations that are not in the order: an
+// operation called later is not next.
 func (s *search[V]) until(c *configuration[V]) int64 {
 	first := int64(math.MaxInt64)
 	for i := c.next[0]; int(i) < len(s.ops) && s.ops[i].call <= first; i = c.next[i+1] {
@@ -116,14 +116,14 @@ func (s *search[V]) watch(c *configuration[V]) {
 	}
 }
 
-// put puts operation i, which follows before in the list, into the order.
+// put puts operation i, which follows operation before in the list, into the order.
 func (c *configuration[V]) put(before, i int32) {
 	c.next[before+1] = c.next[i+1]
 	c.in[i/64] |= 1 << (i % 64)
 }
 
-// write appends the configurations with one write more that were not tried yet, the
-// one to try first at the end: what returned first, before what never did.
+// write appends the untried configurations with one more write, the one to try
+// first at the end: writes that returned first, before those that never did.
 func (s *search[V]) write(open []configuration[V], c configuration[V]) []configuration[V] {
 	type write struct {
 		before, i int32

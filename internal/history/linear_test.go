@@ -23,8 +23,8 @@ func oracle(initial uint64, ops []operation[uint64]) bool {
 	return porcupine.CheckOperationsTimeout(model, all, 0) == porcupine.Ok
 }
 
-// drawn is a history of a few clients, some of which saw what they should not have:
-// each operation takes effect at a moment between its call and its return.
+// drawn is a history of a few clients, some of which saw wrong values: each
+// operation takes effect at a moment between its call and its return.
 func drawn(r *rand.Rand) []operation[uint64] {
 	var ops []operation[uint64]
 	clients, each := 1+r.IntN(5), 1+r.IntN(5)
@@ -124,7 +124,7 @@ func TestExplainedManyReads(t *testing.T) {
 	}
 }
 
-// What would take for ever ends.
+// A check that would take forever ends.
 func TestExplainedGivesUp(t *testing.T) {
 	var ops []operation[uint64]
 	for v := range uint64(64) {

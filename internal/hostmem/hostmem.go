@@ -1,5 +1,5 @@
-// Package hostmem tells how much memory this process may use: what the host
-// has, or less if a control group of the process is limited.
+// Package hostmem finds how much memory this process may use: the host's,
+// or less if a control group of the process is limited.
 package hostmem
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/catfish-index/catfish/internal/cgroup"
 )
 
-// Limit returns the bytes that the host has, or the smallest limit of the
-// process's control groups. It is not known on systems without /proc.
+// Limit returns the size of the host's memory, or the smallest limit of
+// the process's control groups. It is not known on systems without /proc.
 func Limit() (bytes int64, known bool) { return limit(os.DirFS("/")) }
 
-// Available returns the bytes that can still be used without swapping. Caches
-// of files, which the system gives up on demand, count as available.
+// Available returns the bytes that can still be used without swapping. File
+// caches, which the system frees on demand, count as available.
 func Available() (bytes int64, known bool) { return available(os.DirFS("/")) }
 
 func limit(root fs.FS) (int64, bool) {
@@ -62,8 +62,8 @@ func lineValue(root fs.FS, name, key string, unit int64) (int64, bool) {
 	return 0, false
 }
 
-// group is a control group with a limit. Of what it uses, caches of files
-// that were not read lately are left out.
+// group is a control group with a limit. used excludes caches of files
+// that were not read lately.
 type group struct{ max, used int64 }
 
 // eachGroup calls yield with each limited control group of the process, its
@@ -85,8 +85,8 @@ func eachGroup(root fs.FS, yield func(group)) {
 	})
 }
 
-// value reads a file with one number. "max", and the huge number by which v1
-// says the same, are no limit.
+// value reads a file with one number. "max", and the huge number with the
+// same meaning in v1, are no limit.
 func value(root fs.FS, name string) (int64, bool) {
 	b, err := fs.ReadFile(root, name)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// Fill is Fill without the race detector. That knows nothing of lines that are not
-// accepted, so here words are stored atomically. dst begins at one.
+// Fill is Fill without the race detector. The detector does not know of lines that
+// are not accepted, so here words are stored atomically. dst begins at a word.
 //
 // SAFETY: the pointers are those of 8 bytes of dst, which is aligned; the last bytes
 // share their word with others of dst's line.

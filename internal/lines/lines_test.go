@@ -87,8 +87,8 @@ func TestCopyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A writer fills all lanes of a line with one ever new number: a copy may
-// miss numbers, but must not mix two.
+// A writer fills all lanes of a line with one number, ever new: a copy
+// may miss numbers, but must not mix two.
 func TestNoMixedLine(t *testing.T) {
 	eachPath(t, func(t *testing.T, p path) {
 		const lines, copies = 8, 60_000

@@ -6,15 +6,15 @@ import (
 	"unsafe"
 )
 
-// word is what Store stores whole.
+// word is the size that Store stores whole.
 const word = 8
 
 // Store copies min(len(dst), len(src)) bytes to memory that another CPU,
 // perhaps in another process, looks at, and returns that number. Exactly 8
-// bytes at an aligned address are stored whole, and not before what was stored
-// earlier: who loads them atomically sees all of them or none, and if it sees
-// them, everything stored before. For other lengths and addresses nothing is
-// promised while it runs. It does not allocate.
+// bytes at an aligned address are stored whole, and not before earlier stores:
+// an atomic load sees all of them or none, and if it sees them, everything
+// stored before. For other lengths and addresses nothing is promised while it
+// runs. It does not allocate.
 //
 // Go's atomic store is sequentially consistent: XCHG on amd64, STLR on arm64,
 // where a plain store (and so copy) may overtake the stores before it.

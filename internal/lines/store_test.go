@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// TestStore: whatever the length and the address, the bytes are those of the
-// source, and the others stay as they were.
+// TestStore: for any length and address, the bytes are those of the source,
+// and the others do not change.
 func TestStore(t *testing.T) {
 	src := []byte("abcdefghijklmnopqrstuvwxyz")
 	for off := range 17 {
@@ -30,7 +30,7 @@ func TestStore(t *testing.T) {
 }
 
 // TestStoreIsWhole: a word that is loaded while it is stored is an old one or
-// a new one, and what was stored before it is there.
+// a new one, and earlier stores are visible.
 func TestStoreIsWhole(t *testing.T) {
 	const last = 20_000
 	mem := aligned(2 * Bytes)

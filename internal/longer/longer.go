@@ -1,6 +1,6 @@
-// Package longer is for tests of what measures for a short time. While the
-// machine does something else a measurement of 200 ms may see nothing at all,
-// which says nothing about who measured; one that is long enough does.
+// Package longer is for tests of short measurements. On a busy machine a
+// measurement of 200 ms may see nothing at all, which says nothing about the
+// measuring code; one that is long enough does.
 package longer
 
 import (
@@ -12,9 +12,9 @@ import (
 // become 13 s.
 const doublings = 6
 
-// Measure has check measure for d and, as long as it returns an error, for twice as
-// long as before. The last error fails the test. Only what a short measurement may
-// get wrong belongs into the error: the rest is for check to report at once.
+// Measure lets check measure for d and, while it returns an error, for twice
+// the previous time. The last error fails the test. check returns only errors
+// that a short measurement may cause, and reports others at once.
 func Measure(t testing.TB, d time.Duration, check func(d time.Duration) error) {
 	t.Helper()
 	for n := 0; ; n++ {

@@ -22,7 +22,7 @@ func TestMeasure(t *testing.T) {
 	short := errors.New("too short")
 	for name, c := range map[string]struct {
 		enough time.Duration // from here on a measurement sees something
-		breaks bool          // it fails the test by itself
+		breaks bool          // check fails the test directly
 		want   []time.Duration
 		fails  bool
 	}{

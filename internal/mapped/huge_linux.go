@@ -2,10 +2,10 @@ package mapped
 
 import "golang.org/x/sys/unix"
 
-// AdviseHuge asks for huge pages: what is read at random is on another page each
-// time, and the walk to it through the page table costs a fifth of a tree
-// node's read, a quarter of a key's lookup, and nearly half of one among many at
-// once. The system may have none (for shared memory see shmem_enabled of
+// AdviseHuge asks for huge pages: each random read is on another page, and the
+// walk to it through the page table costs a fifth of a tree node's read, a
+// quarter of a key's lookup, and nearly half of a lookup among many at once.
+// The system may have none (for shared memory see shmem_enabled of
 // transparent_hugepage), or b may not begin at a page boundary; then only speed
 // is affected.
 //

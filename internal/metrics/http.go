@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// httpNames are the names of HTTP's, for tests of the documentation and the dashboard.
+// httpNames are the names of the HTTP metrics, for tests of documentation and dashboard.
 var httpNames = []string{"catfish_http_request_duration_seconds", "catfish_http_answer_bytes_total"}
 
 // HTTP are metrics of HTTP requests, by method, page and status: a few dozen.
@@ -11,7 +11,7 @@ type HTTP struct {
 	Bytes *prometheus.CounterVec   // route
 }
 
-// NewHTTP makes them. Who registers them registers both.
+// NewHTTP makes them. The caller registers both.
 func NewHTTP() *HTTP {
 	return &HTTP{
 		Took: prometheus.NewHistogramVec(prometheus.HistogramOpts{

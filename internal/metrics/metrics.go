@@ -1,13 +1,13 @@
 // Package metrics shows a server to Prometheus.
 //
 // A scrape asks the server for its statistics, which take as long as 'catfish
-// status', and what is written is made from those. Requests cost the same with
-// metrics and without, unless the server counts them by kind (catfish.Server.Requests).
-// A registry is the caller's; there is none for the process.
+// status', and writes figures made from those. Requests cost the same with metrics
+// and without, unless the server counts them by kind (catfish.Server.Requests).
+// A registry belongs to the caller; there is none for the process.
 //
-// Names follow Prometheus' conventions: base units, _total for what only grows.
-// Labels have few values: transports (4), kinds of requests (about 30), budgets
-// (about 15), results of writes (8), and collections, of which a server has at most 1,024 at a time.
+// Names follow Prometheus' conventions: base units, _total for values that only grow.
+// Labels have few values: transports (4), kinds of requests (about 30), budgets (about 15),
+// results of writes (8), and collections, of which a server has at most 1,024 at a time.
 package metrics
 
 import (
@@ -32,8 +32,8 @@ type collector struct {
 	took prometheus.Histogram // of Stats
 }
 
-// New returns a registry with a server's metrics, besides those of more. Those of
-// the Go runtime and the process are more, too: see Process.
+// New returns a registry with the metrics of a server and those of more. The
+// metrics of the Go runtime and the process may be among more: see Process.
 func New(from Source, more ...prometheus.Collector) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(&collector{from: from, took: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -110,7 +110,7 @@ var (
 // all lists them for Describe, in order.
 var all []*prometheus.Desc
 
-// names are theirs, for a test of the documentation.
+// names are their names, for a test of the documentation.
 var names []string
 
 func desc(name, help string, labels ...string) *prometheus.Desc {
@@ -196,7 +196,7 @@ func (e emitter) count(d *prometheus.Desc, v float64, labels ...string) {
 	e.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, labels...)
 }
 
-// transport adds up a transport's workers, those that have ended with them, so
+// transport adds up a transport's workers, including those that have ended, so
 // that counters never go back.
 func (e emitter) transport(t *catfish.TransportStats) {
 	sum, waits := t.Ended, 0
@@ -240,7 +240,7 @@ func (e emitter) memory(m *catfish.MemoryStats) {
 // hex is how logs write a boot id.
 func hex(id uint64) string { return fmt.Sprintf("%#x", id) }
 
-// service is a histogram. Prometheus' buckets have those before them in them.
+// service is a histogram. Prometheus' buckets include the lower ones.
 func (e emitter) service(r *catfish.RequestStats) {
 	buckets, sum, upTo := make(map[float64]uint64, len(r.Buckets)), uint64(0), 1e-6
 	for i, n := range r.Buckets {

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixed is a server that says the same each time.
+// fixed is a server with constant statistics.
 type fixed catfish.ServerStats
 
 func (f *fixed) Stats() catfish.ServerStats { return catfish.ServerStats(*f) }
@@ -128,7 +128,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// The dashboard and the alerts ask for metrics that there are.
+// The dashboard and the alerts ask for existing metrics.
 func TestDeployed(t *testing.T) {
 	for _, file := range []string{"grafana/catfish.json", "prometheus/alerts.yml"} {
 		text, err := os.ReadFile("../../deploy/" + file)
@@ -148,7 +148,7 @@ func TestDeployed(t *testing.T) {
 				t.Errorf("%s asks for %s, which is not there", file, name)
 			}
 		}
-		for _, name := range httpNames[:1] { // What people meet first.
+		for _, name := range httpNames[:1] { // The one that users meet first.
 			if !slices.Contains(asked, name+"_bucket") || !slices.Contains(asked, name+"_count") {
 				t.Errorf("%s does not ask for %s", file, name)
 			}
@@ -179,7 +179,7 @@ func scrape(t *testing.T, s Source, path string, want int) string {
 	return w.Body.String()
 }
 
-// Connections beyond the bound are closed, and their places come back.
+// Connections beyond the bound are closed, and their places are free again.
 func TestBound(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -201,7 +201,7 @@ func TestBound(t *testing.T) {
 	for range maxConnections {
 		c := dial()
 		held = append(held, c)
-		// Served: it has its place.
+		// An answer shows that the connection has its place.
 		if _, err := io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

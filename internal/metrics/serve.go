@@ -25,11 +25,11 @@ func Process() []prometheus.Collector {
 }
 
 const (
-	// maxScrapes bounds concurrent ones: others get 503. Each takes the
-	// server's statistics.
+	// maxScrapes bounds concurrent scrapes: others get 503. Each takes
+	// the server's statistics.
 	maxScrapes = 2
-	// headerTimeout and idleTimeout bound clients that say nothing, and
-	// answerTimeout those that take nothing.
+	// headerTimeout and idleTimeout bound clients that send nothing,
+	// and answerTimeout those that read nothing.
 	headerTimeout = 5 * time.Second
 	idleTimeout   = time.Minute
 	answerTimeout = 30 * time.Second
@@ -52,7 +52,7 @@ func Handler(r *prometheus.Registry, from Source, log *slog.Logger) http.Handler
 		_, _ = io.WriteString(w, "ok\n")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		// Not the names, which who may scrape need not know.
+		// Not the names, which a scraper need not know.
 		if n := len(from.Stats().Loading); n > 0 {
 			http.Error(w, fmt.Sprintf("%d collections are being loaded", n), http.StatusServiceUnavailable)
 			return
@@ -82,8 +82,8 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// bounded is a listener that closes connections beyond a number, since to let
-// them wait would let who holds all of them keep others out for longer.
+// bounded is a listener that closes connections beyond a number: if they
+// waited, a client that holds all of them could exclude others for longer.
 type bounded struct {
 	net.Listener
 	places chan struct{}
@@ -106,7 +106,7 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// place is a connection that gives its place back when it is closed.
+// place is a connection that returns its place when it is closed.
 type place struct {
 	net.Conn
 	of   *bounded

@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// store writes the metrics of what keeps features; nil: it is being loaded.
+// store writes the metrics of a feature store; nil: it is being loaded.
 func (e emitter) store(s *store.Stats) {
 	if s == nil {
 		e.gauge(ready, 0)
@@ -39,8 +39,8 @@ func (e emitter) store(s *store.Stats) {
 	e.count(recoveries, float64(d.Recoveries))
 }
 
-// histogram writes one whose bounds are powers of two of a unit. Prometheus' buckets
-// have those before them in them.
+// histogram writes one whose bounds are powers of two of a unit. Prometheus'
+// buckets include the lower ones.
 func (e emitter) histogram(d *prometheus.Desc, h *disk.HistogramStats, unit float64) {
 	buckets, sum, upTo := make(map[float64]uint64, len(h.Buckets)), uint64(0), unit
 	for i, n := range h.Buckets {

@@ -19,7 +19,7 @@ var (
 	tileLimit     = tileDesc("limit_bytes", "What they may take.")
 )
 
-// tileDescs and tileNames are theirs.
+// tileDescs and tileNames are their descriptions and names.
 var (
 	tileDescs []*prometheus.Desc
 	tileNames []string
@@ -32,13 +32,13 @@ func tileDesc(name, help string, labels ...string) *prometheus.Desc {
 	return d
 }
 
-// Tiles shows a cache of tiles. Before Of is called there is nothing to show, as in a
+// Tiles shows a cache of tiles. Before Of is called it shows nothing, as in a
 // server without HTTP. The zero value is ready, and safe for concurrent use.
 type Tiles struct {
 	of atomic.Pointer[func() tile.CacheStats] // asked at each scrape
 }
 
-// Of says where the figures come from: stats is safe for concurrent use.
+// Of sets the source of the figures: stats is safe for concurrent use.
 func (t *Tiles) Of(stats func() tile.CacheStats) { t.of.Store(&stats) }
 
 // Describe implements prometheus.Collector.

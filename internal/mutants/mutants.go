@@ -13,8 +13,8 @@ import (
 const Env = "CATFISH_MUTANT"
 
 // Chosen returns the number of the rule among a package's, 0 if Env is empty or
-// names another package. What names no package, or a rule that the package does
-// not have, is a panic: tests would pass though nothing is broken.
+// names another package. It panics if Env names no package, or a rule that the
+// package does not have: tests would pass though nothing is broken.
 func Chosen(pkg string, rules []string) int {
 	env := os.Getenv(Env)
 	if env == "" {

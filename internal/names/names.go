@@ -1,8 +1,8 @@
-// Package names has the one rule of what a collection may be called, whatever it
-// holds. All that creates collections or names them in roles asks it.
+// Package names has the one rule for names of collections, whatever they hold.
+// All code that creates collections or names them in roles uses it.
 //
-// The rule is for new names. A collection that an earlier version created, or another
-// program's directory has, keeps its name: it is found, swapped and dropped by it.
+// The rule is for new names. A collection that an earlier version created, or that is
+// in another program's directory, keeps its name, which finds, swaps and drops it.
 package names
 
 import (
@@ -18,7 +18,7 @@ import (
 // HTTP/2's usual 8 KiB of headers.
 const MaxBytes = 128
 
-// ErrName is what Check and CheckPattern wrap.
+// ErrName is the error that Check and CheckPattern wrap.
 var ErrName = errors.New("bad collection name")
 
 // Check is ErrName if no collection may be created with the name. A name is text,
@@ -40,7 +40,7 @@ func Check(name string) error {
 }
 
 // CheckLength is ErrName for a name of no collection at all: it is empty or longer
-// than MaxBytes. It is for the names of collections that may be there already.
+// than MaxBytes. It is for the names of collections that may exist already.
 func CheckLength(name string) error {
 	if n := len(name); n == 0 || n > MaxBytes {
 		return fmt.Errorf("%w: %.*q has %d bytes, want 1 to %d", ErrName, MaxBytes, name, n, MaxBytes)

@@ -1,14 +1,14 @@
 //go:build unix
 
-// Package netpoll has Go look at its sockets.
+// Package netpoll makes Go look at its sockets.
 //
-// Go does so when a processor has no goroutine to run, and else each 10 ms. Where
-// all processors have goroutines that work without end, they keep those waiting
-// that read from sockets, however often they yield: after a yield they are
-// ready again. So such a goroutine parks until a byte comes that it has just
-// written to a pipe: then its processor may have nobody to run, Go looks, and
-// finds this byte and everything else that has come. That takes some 3 us, and
-// 50 us if an idle processor has looked before, whose thread wakes up for it.
+// Go does so when a processor has no goroutine to run, and else each 10 ms.
+// Where all processors have goroutines that work without end, goroutines that
+// read from sockets wait, however often the others yield: after a yield these
+// are ready again. So such a goroutine parks until its own byte arrives through
+// a pipe: then its processor may have no goroutine to run, Go looks, and finds
+// this byte and everything else that has come. That takes some 3 us, and 50 us
+// if an idle processor has looked before, whose thread wakes up for it.
 package netpoll
 
 import (
@@ -21,8 +21,8 @@ import (
 
 // Poller belongs to one goroutine. The zero value is ready.
 type Poller struct {
-	// Every is how often it looks at most where there may be an idle processor, which
-	// looks by itself; 0: once a millisecond.
+	// Every is the shortest time between looks where there may be an idle
+	// processor, which looks anyway; 0: a millisecond.
 	Every time.Duration
 
 	r, w  *os.File
@@ -37,7 +37,7 @@ type Poller struct {
 // seldom is Poller.Every by default.
 const seldom = time.Millisecond
 
-// Poll lets other goroutines run, and Go look at its sockets.
+// Poll lets other goroutines run, and makes Go look at its sockets.
 func (p *Poller) Poll() {
 	if runtime.GOMAXPROCS(0) > 1 {
 		now := time.Now()
@@ -68,8 +68,8 @@ func (p *Poller) open() error {
 	return p.err
 }
 
-// step writes the byte when Go has begun to wait for it, not before: what comes
-// earlier may be forgotten. Then it reads the byte.
+// step writes the byte when Go has begun to wait for it, not before: an earlier
+// byte may be forgotten. Then it reads the byte.
 func (p *Poller) step(fd uintptr) (done bool) {
 	if !p.wrote {
 		p.wrote = true

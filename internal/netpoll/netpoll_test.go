@@ -8,7 +8,7 @@ import (
 )
 
 // A goroutine that never rests lets one that waits for a socket run, on one
-// processor, long before 10 ms. Most times, not always: a thread that already waits
+// processor, long before 10 ms. Mostly, not always: a thread that already waits
 // for sockets may itself wait for a busy machine.
 func TestSocketsAreLookedAt(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

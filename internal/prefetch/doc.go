@@ -1,6 +1,6 @@
-// Package prefetch asks for memory before it is needed, so that reads which do
-// not depend on each other wait for memory at the same time.
+// Package prefetch asks for memory before it is needed, so that independent
+// reads wait for memory at the same time.
 package prefetch
 
-// LineBytes is what is fetched at once.
+// LineBytes is the size of one fetch.
 const LineBytes = 64

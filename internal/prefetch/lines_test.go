@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// What is asked for need not exist, and stays what it is.
+// The requested memory need not exist, and does not change.
 func TestLines(t *testing.T) {
 	b := make([]byte, 4*LineBytes)
 	for i := range b {

@@ -47,5 +47,5 @@
 // server that was killed can be read up to its last whole record. Records are
 // in the order of their offsets.
 //
-// Other versions are refused: nothing is assumed about them.
+// Readers refuse other versions, and assume nothing about them.
 package querylog

@@ -21,7 +21,7 @@ var (
 	// ErrTorn: the file ends within a record, as it does when the server was
 	// killed or the disk was full. Everything before is valid.
 	ErrTorn = errors.New("query log is torn")
-	// ErrDamaged: a record is not what was written.
+	// ErrDamaged: a record differs from the one written.
 	ErrDamaged = errors.New("query log is damaged")
 )
 

@@ -1,7 +1,7 @@
 // Package quietlog keeps a log short when peers can cause lines in it.
 //
 // Of each message text and level, a burst of lines passes, then one a second.
-// A line that comes after others were left out says how many:
+// A line that follows suppressed ones gives their number:
 //
 //	WARN connection refused peer=10.0.0.66:4711 err=... suppressed=9311
 //
@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// burst is the number of lines that pass at once: enough to see what
-	// several peers of a small test do.
+	// burst is the number of lines that pass at once: enough to see the
+	// events of several peers of a small test.
 	burst = 10
 	// every is the time in which another line passes.
 	every = time.Second
-	// maxMessages bounds the texts that are told apart. Those of a program are
-	// constants, a few dozen; what is beyond shares one allowance.
+	// maxMessages bounds the texts with an allowance each. Those of a program
+	// are constants, a few dozen; further ones share one allowance.
 	maxMessages = 256
 )
 
@@ -65,7 +65,7 @@ func New(next slog.Handler, now func() time.Time) *Handler {
 	}}
 }
 
-// Enabled is that of the handler behind.
+// Enabled is that of the next handler.
 func (h *Handler) Enabled(ctx context.Context, l slog.Level) bool { return h.next.Enabled(ctx, l) }
 
 // WithAttrs returns a Handler that shares what may pass with h.
@@ -133,8 +133,8 @@ func (a *allowance) fill(now time.Time) {
 	}
 }
 
-// forget drops the messages that have their whole allowance again, and leave
-// nothing to be said.
+// forget drops the messages that have their whole allowance again, and no
+// suppressed lines.
 func (s *shared) forget(now time.Time) {
 	for m, a := range s.messages {
 		if a.fill(now); a.lines == burst && a.suppressed == 0 {

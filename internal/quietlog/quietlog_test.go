@@ -109,8 +109,8 @@ func TestRest(t *testing.T) {
 	})
 }
 
-// TestManyMessages: the number of texts that are told apart is bounded, and
-// none is lost without being counted.
+// TestManyMessages: the number of texts with an allowance each is bounded,
+// and no line is lost without being counted.
 func TestManyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out lines

@@ -40,8 +40,8 @@ func (p *pair) check(ctx context.Context, op rdma.Op, size int) (int, error) {
 }
 
 // round posts one request for each slot and waits for all, and for their
-// events. Only after an event is what was written visible to the target's
-// CPU, so plain writes are followed by one.
+// events. Written bytes are visible to the target's CPU only after an
+// event, so one follows plain writes.
 func (p *pair) round(ctx context.Context, op rdma.Op, size int) error {
 	p.wrs = p.wrs[:0]
 	for i := range Outstanding {

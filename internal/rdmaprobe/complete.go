@@ -10,8 +10,8 @@ import (
 )
 
 // Next waits until cq has completions, at most patience, and takes as many
-// as fit into dst. One that failed is an error, which also says why qp, if it
-// is not nil, failed. It allocates nothing.
+// as fit into dst. A failed one is an error, with the reason why qp, if it is
+// not nil, failed. It allocates nothing.
 func Next(ctx context.Context, qp rdma.QueuePair, cq rdma.CompletionQueue, dst []rdma.Completion,
 	patience time.Duration) ([]rdma.Completion, error) {
 	deadline := time.Time{}
@@ -23,7 +23,7 @@ func Next(ctx context.Context, qp rdma.QueuePair, cq rdma.CompletionQueue, dst [
 		if deadline.IsZero() {
 			deadline = time.Now().Add(patience)
 		}
-		// May return without anything to take.
+		// May return without a completion.
 		if err := wait(ctx, cq, time.Until(deadline), patience); err != nil {
 			return nil, err
 		}

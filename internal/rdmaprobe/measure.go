@@ -103,7 +103,7 @@ func (p *pair) rate(ctx context.Context, op rdma.Op, size int, d time.Duration) 
 		for i := range got {
 			p.wrs = append(p.wrs, p.request(op, int(got[i].ID), size))
 		}
-		// Events that nobody takes would stop the writes.
+		// Events that are not taken would stop the writes.
 		if _, err := p.take(p.far.recv); err != nil {
 			return 0, err
 		}

@@ -109,7 +109,7 @@ func (p *pair) request(op rdma.Op, i, size int) rdma.WorkRequest {
 }
 
 // post posts p.wrs, or as many as there is room for; the others stay.
-// After it there is something to wait for.
+// After it requests are in flight.
 func (p *pair) post(ctx context.Context) error {
 	for {
 		n, err := p.qp.Post(p.wrs)

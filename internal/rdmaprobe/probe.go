@@ -21,7 +21,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// Config says what to test.
+// Config configures a test.
 type Config struct {
 	// Open opens a device; it is called once for each side.
 	Open func() (rdma.Device, error)

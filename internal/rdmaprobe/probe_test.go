@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	// The immediate is part of what must arrive.
+	// The immediate must arrive, too.
 	p, err := open(t.Context(), config(func() (rdma.Device, error) {
 		d, err := openSoft()
 		return badDevice{d, func(w *rdma.WorkRequest) { w.Imm++ }}, err
@@ -145,7 +145,7 @@ type noListener struct {
 
 func (d noListener) Listen(string) (rdma.Listener, error) { return nil, d.err }
 
-// A user who presses Ctrl-C does not wait for the rest.
+// After Ctrl-C a user does not wait for the rest.
 func TestCancel(t *testing.T) {
 	cfg := config(openSoft)
 	cfg.Duration = time.Hour

@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// The tests run over libfabric's tcp, which is everywhere, or over what the
-// environment names where there is a card or Soft-RoCE, as catfish's do.
+// The tests run over libfabric's tcp, which exists everywhere, or over the provider
+// that the environment names where there is a card or Soft-RoCE, as catfish's do.
 func openDevice() (rdma.Device, error) {
 	if p := os.Getenv("CATFISH_OFI_PROVIDER"); p != "" {
 		return ofi.Open(ofi.Options{Provider: p})

@@ -1,4 +1,4 @@
-// Package recording writes the requests that a server carried out into a
+// Package recording writes the requests that a server executed into a
 // file, in the format of package querylog, without delaying the server.
 //
 // Each worker has a tap: it encodes its requests into a buffer that no other

@@ -104,7 +104,7 @@ type file interface {
 	Close() error
 }
 
-// New creates the file and writes its header, so that a problem with the
+// New creates the file and writes its header, so that an error of the
 // file shows before the server serves.
 func New(opts Options, log *slog.Logger) (*Recorder, error) {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
@@ -161,7 +161,7 @@ func (r *Recorder) Remove() error { return os.Remove(r.opts.File) }
 // Client returns the number of a new connection.
 func (r *Recorder) Client() uint32 { return r.clients.Add(1) }
 
-// Add records a request that was carried out just now, by the shared tap. It
+// Add records a request that was executed just now, by the shared tap. It
 // sets the record's offset. Safe for concurrent use.
 func (r *Recorder) Add(rec *querylog.Record) {
 	r.sharedMu.Lock()

@@ -54,8 +54,8 @@ func search(client uint32) *querylog.Record {
 	return &querylog.Record{Kind: querylog.Search, Client: client, Rect: rstar.Rect{MaxX: float64(client)}}
 }
 
-// A record is in the file after the writer's interval, without a Close: what
-// is lost when the server is killed is younger.
+// A record is in the file after the writer's interval, without a Close: only
+// younger records are lost when the server is killed.
 func TestRecordInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &memFile{limit: math.MaxInt}
@@ -124,8 +124,8 @@ func TestRecordOrder(t *testing.T) {
 	})
 }
 
-// While the writer does not run, buffers are queued up to a bound. What is
-// lost beyond it is reported everywhere.
+// While the writer does not run, buffers are queued up to a bound. Losses
+// beyond the bound are reported everywhere.
 func TestRecordOverload(t *testing.T) {
 	var said strings.Builder
 	f := &memFile{limit: math.MaxInt}
@@ -271,7 +271,7 @@ func BenchmarkRecord(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				tap.Add(rec)
-				// What arrives between two rounds of the writer, at 800,000
+				// The records between two rounds of the writer, at 800,000
 				// searches per second.
 				if n++; n%16_000 == 0 {
 					flush()

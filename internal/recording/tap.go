@@ -63,7 +63,7 @@ func (r *Recorder) NewTap() *Tap {
 	return t
 }
 
-// Add records a request that was carried out just now, and sets the
+// Add records a request that was executed just now, and sets the
 // record's offset.
 func (t *Tap) Add(rec *querylog.Record) {
 	if rec.Kind.Writes() && !t.r.opts.Writes {

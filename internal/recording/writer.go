@@ -27,9 +27,9 @@ func (r *Recorder) run() {
 	}
 }
 
-// flush writes what was handed over, up to the cut (see Tap): no earlier
-// record can follow. The last time, when all owners have ended, it writes
-// everything.
+// flush writes the buffers handed over, up to the cut (see Tap): no
+// earlier record can follow. The last time, when all owners have ended,
+// it writes everything.
 func (r *Recorder) flush(last bool) {
 	r.sharedMu.Lock()
 	r.shared.HandOver()

@@ -14,7 +14,7 @@
 //	for Max would have caught it        budget x 2, up to Max
 //	it came later                       budget / 2, down to Max/32
 //
-// A budget below Max only reduces the cost of spinning in vain.
+// A budget below Max only reduces the cost of spinning without an event.
 //
 // # Others go first
 //

@@ -1,10 +1,10 @@
-// Package trial decides between two ways to do the same calls, by what the calls
-// take.
+// Package trial decides between two ways to do the same calls, by the times of
+// the calls.
 //
-// A client with n calls under way makes n/T calls a second, where T is the mean time
-// of a call (Little's law). So of two ways, the one with the shorter mean time is the
-// better one, whatever the reason: a round trip more, a full link, a card that starts
-// few operations, a slow server. A Rule needs no other measurement.
+// A client with n calls in flight makes n/T calls a second, where T is the mean
+// time of a call (Little's law). So of two ways, the one with the shorter mean time
+// is the better one, whatever the reason: a round trip more, a full link, a card
+// that starts few operations, a slow server. A Rule needs no other measurement.
 //
 // # The rule
 //
@@ -17,34 +17,34 @@
 //	 +--------------------------------------------------------------------------+
 //
 // The two windows follow each other, so that both see the same load, and have the same
-// length. What biases a window (calls that take longer than it are not in it) biases
-// both.
+// length. A bias of windows (calls that take longer than a window are not in
+// it) affects both.
 //
 // A window has the calls that began and ended in it. It begins when a first call
-// has ended that began in its way: before, calls wait in queues behind calls of the
-// way before.
+// has ended that began in its way: before that, calls wait in queues after
+// calls of the previous way.
 //
 // # Sizes
 //
 // Answers differ in size, and a window's mean depends on the sizes that it happens to
-// see. So the calls of the other way are compared with what calls of their sizes took
-// in the home way (direct standardisation). Sizes are classes, by powers of two; those
-// that the home way's window has not seen do not count.
+// see. So the calls of the other way are compared with the times of calls of
+// their sizes in the home way (direct standardisation). Sizes are classes, by
+// powers of two; classes that the home way's window has not seen do not count.
 //
 // # Late answers
 //
-// Time is what a client sees. What it does not see is that others pay for a way whose
-// answers come late: fetches in vain cost the server's card, and nothing is gained by
-// them. So the first way is also left when more than an eighth of its answers is late, without
-// any comparison; it comes back by a trial, which ends as early.
+// A client sees only times. It does not see that others pay for a way whose answers
+// come late: fetches that find nothing cost the server's card, and gain nothing. So
+// the first way is also left when more than an eighth of its answers is late,
+// without any comparison; it comes back by a trial, which ends as early.
 //
-// # Many that decide at once
+// # Many clients that decide at once
 //
 // The clients of one server load it together: if it starts few operations, a first
 // client with written answers has fast ones, and a hundred have slow ones. Rests are
-// drawn at random around their length, so that clients do not try in step; and the
-// margin leaves a client where it is when both ways take about the same, which is where
-// the clients together come to rest (Wardrop's equilibrium).
+// drawn at random around their length, so that clients do not try in step; and
+// with the margin a client does not move when both ways take about the same
+// time, where the clients together come to rest (Wardrop's equilibrium).
 package trial
 
 import (
@@ -57,8 +57,8 @@ const (
 	// windowCalls, for means: if the times of calls differ by a half of their mean
 	// (standard deviation), the ratio of two such windows is right to 6 %.
 	windowCalls = 128
-	// perUnderWay is how many calls a window has at least for each call under way:
-	// a shorter one would have the quickest of them only.
+	// perUnderWay is how many calls a window has at least for each call in
+	// flight: a shorter window would have only the quickest of them.
 	perUnderWay = 2
 	// margin is the part by which the other way has to be faster.
 	margin = 1. / 16
@@ -67,12 +67,12 @@ const (
 	mostWindows = 128
 	// lateShare: see Late. Two in a row are enough, as in RFP (EuroSys 2017).
 	lateShare = 8
-	// outlier bounds what one call counts, in means of its class: a pause of the
-	// machine is no property of a way.
+	// outlier bounds the weight of one call, in means of its class: a pause of
+	// the machine is no property of a way.
 	outlier = 8
-	// outlierAfter is how many calls of a class say what its mean is.
+	// outlierAfter is how many calls of a class determine its mean.
 	outlierAfter = 8
-	// classes: 64 bytes, 128, ... and all that is longer.
+	// classes: 64 bytes, 128, ... and all longer ones.
 	classes    = 24
 	classBytes = 64
 )
@@ -82,14 +82,14 @@ type state uint8
 const (
 	resting  state = iota
 	home           // the home way's window
-	changing       // Started is to come
+	changing       // waits for Started
 	other          // the other way's window
 )
 
 // Rule is for one client. The zero value is not ready: see New. It is used by one
 // goroutine at a time, and does not allocate.
 type Rule struct {
-	way      bool // in use or wanted: false is the first one
+	way      bool // in use or wanted: false is the first way
 	state    state
 	rest     int // calls
 	interval int // windows of a rest
@@ -126,7 +126,7 @@ func New(seed uint64) Rule {
 	return r
 }
 
-// Second reports which way is to be used from now on: the first, or the second one.
+// Second reports whether to use the second way from now on, or else the first.
 func (r *Rule) Second() bool { return r.way }
 
 // Trials is how often the other way was tried.
@@ -135,8 +135,8 @@ func (r *Rule) Trials() uint64 { return r.trials }
 // Moves is how often the other way became the home way.
 func (r *Rule) Moves() uint64 { return r.moves }
 
-// Rests is called first for each call that ends, and reports whether that is all:
-// otherwise Ended is to be called.
+// Rests is called first for each call that ends. It returns false if Ended must
+// be called, too.
 func (r *Rule) Rests() bool {
 	switch r.state {
 	case resting:
@@ -150,20 +150,20 @@ func (r *Rule) Rests() bool {
 	return false
 }
 
-// Started is called when the way that Second says is in use: calls that begin from
-// now on are answered in it. Without a change before it does nothing.
+// Started is called when the way chosen by Second is in use: calls that begin
+// from now on are answered in it. Without an earlier change it does nothing.
 func (r *Rule) Started(now time.Duration) {
 	if r.state == changing {
 		r.state, r.tried, r.settled, r.since = other, window{}, false, now
 	}
 }
 
-// InTime is called for an answer of the first way that was there in time.
+// InTime is called for an answer of the first way that came in time.
 func (r *Rule) InTime() { r.late = max(0, r.late-1) }
 
-// Late is called for one that was not, if that way costs others something then. It
-// reports whether Second has changed: if more than one of lateShare answers is late, the
-// first way is left at once.
+// Late is called for an answer that came late, if that costs others something.
+// It reports whether Second has changed: if more than one of lateShare answers
+// is late, the first way is left at once.
 func (r *Rule) Late() (changed bool) {
 	if r.late += lateShare; r.late < 2*lateShare {
 		return false
@@ -176,8 +176,8 @@ func (r *Rule) Late() (changed bool) {
 	return true
 }
 
-// Ended is a call with an answer of so many bytes; so many others are under way. It
-// reports whether Second has changed.
+// Ended records a call, its answer's bytes, and how many others are in flight.
+// It reports whether Second has changed.
 func (r *Rule) Ended(began, now time.Duration, bytes, underWay int) (changed bool) {
 	if began < r.since {
 		return false
@@ -212,7 +212,7 @@ func (r *Rule) Ended(began, now time.Duration, bytes, underWay int) (changed boo
 	return true
 }
 
-// leave goes over to the way that is not in use: for good, or because a trial is lost.
+// leave changes to the way that is not in use: for good, or because a trial is lost.
 func (r *Rule) leave(home bool) {
 	r.way = !r.way
 	if home {
@@ -230,7 +230,7 @@ func (r *Rule) moved() {
 	r.rests()
 }
 
-// add counts a call, if it is no outlier, by the means of a window.
+// add counts a call, unless it is an outlier by the means of a window.
 func (w *window) add(class int, took float64, by *window) {
 	s := &w.sums[class]
 	if m := &by.sums[class]; m.calls >= outlierAfter {

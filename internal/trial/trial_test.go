@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// world is a closed loop of callers in simulated time, whose calls take what took
-// says.
+// world is a closed loop of callers in simulated time; took gives the time of a
+// call.
 type world struct {
 	rule Rule
 	rng  *rand.Rand
@@ -41,7 +41,7 @@ func (w *world) begin() {
 	w.open = append(w.open, callUnderWay{w.now, w.now + took, bytes, second})
 }
 
-// run makes so many calls, and returns the share of those in the second way.
+// run makes calls, and returns the share of them in the second way.
 func (w *world) run(calls int) float64 {
 	w.second, w.calls = 0, 0
 	for range calls {
@@ -67,21 +67,21 @@ func (w *world) run(calls int) float64 {
 	return float64(w.second) / float64(w.calls)
 }
 
-// about is so many us, with deviations of up to a half of it.
+// about is us microseconds, with deviations of up to a half.
 func (w *world) about(us int) time.Duration {
 	mean := time.Duration(us) * time.Microsecond
 	return mean/2 + time.Duration(w.rng.Int64N(int64(mean)))
 }
 
-// seeds: everything here holds for each.
+// seeds runs a test for several seeds.
 func seeds(t *testing.T, run func(t *testing.T, seed uint64)) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) { run(t, seed) })
 	}
 }
 
-// TestFasterWins: the client ends in the faster way, whichever it is and however many
-// calls are under way, and tries the other one for few calls only.
+// TestFasterWins: the client ends in the faster way, whichever it is, for any
+// number of calls in flight, and tries the other one for few calls only.
 func TestFasterWins(t *testing.T) {
 	for _, callers := range []int{1, 16, 100} {
 		for _, better := range []bool{false, true} {
@@ -156,7 +156,7 @@ func TestRestsDouble(t *testing.T) {
 	}
 }
 
-// TestEqualWaysDoNotFlap: between ways that take the same there is little to and fro.
+// TestEqualWaysDoNotFlap: between ways with equal times there are few changes.
 func TestEqualWaysDoNotFlap(t *testing.T) {
 	moves := uint64(0)
 	const windows = 1000
@@ -213,8 +213,8 @@ func TestOutliers(t *testing.T) {
 	})
 }
 
-// TestServerGetsSlow: what was the faster way is left when it no longer is, and taken
-// again after that.
+// TestServerGetsSlow: the faster way is left when it becomes slower, and used
+// again afterwards.
 func TestServerGetsSlow(t *testing.T) {
 	seeds(t, func(t *testing.T, seed uint64) {
 		us := [2]int{100, 150}
@@ -235,9 +235,9 @@ func TestServerGetsSlow(t *testing.T) {
 	})
 }
 
-// TestLate: answers that are late leave the first way at once, if they are many, and
+// TestLateAnswersEndFirstWay: many late answers end the first way at once, and
 // each trial of it ends as soon.
-func TestLate(t *testing.T) {
+func TestLateAnswersEndFirstWay(t *testing.T) {
 	r := New(1)
 	for range 100 {
 		r.Late()

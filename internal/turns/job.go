@@ -2,13 +2,13 @@ package turns
 
 import "context"
 
-// Job is a long job of one goroutine that is carried out in turns:
+// Job is a long job of one goroutine that runs in scheduling slots:
 //
-//	Pause   work   Pause   work   Pause: the turn is over   Pause ... End
+//	Pause   work   Pause   work   Pause: the slot ends      Pause ... End
 //	[---------------------------)                    [-------------)
-//	a turn                                            the next turn
+//	a slot                                            the next slot
 //
-// It has no turn before its first Pause.
+// It has no slot before its first Pause.
 type Job struct {
 	of   *Turns
 	ctx  context.Context
@@ -19,9 +19,9 @@ type Job struct {
 // Job begins a job of a source, which ends with ctx.
 func (t *Turns) Job(ctx context.Context, from string) *Job { return &Job{of: t, ctx: ctx, from: from} }
 
-// Pause is called after each tenth of a Quantum or so, and returns when the job may
-// go on: at once until its turn is over, else when it has the next. It returns the
-// cause of ctx's end if that comes first.
+// Pause is called after each tenth of a Quantum or so, and returns when the job
+// may continue: at once within its slot, else when it has the next. It returns
+// the cause of ctx's end if that comes first.
 func (j *Job) Pause() error {
 	if j.turn != nil && !j.turn.Over() {
 		return context.Cause(j.ctx)
@@ -44,21 +44,21 @@ func (j *Job) Pause() error {
 	return nil
 }
 
-// End gives the turn up, if there is one: before the job waits for something else,
-// and at its end.
+// End gives up the slot, if there is one: before the job waits for anything
+// else, and at its end.
 func (j *Job) End() {
 	if j.turn == nil {
 		return
 	}
 	if j.of.alone && j.turn.runs() {
-		// Jobs that hand over to each other leave none to look at sockets.
+		// While jobs hand over to each other, no processor looks at sockets.
 		j.of.poller.Poll()
 	}
 	j.turn.Leave()
 	j.turn = nil
 }
 
-// runs reports whether it is this turn.
+// runs reports whether the job has its slot.
 func (n *Turn) runs() bool {
 	n.of.mu.Lock()
 	defer n.of.mu.Unlock()

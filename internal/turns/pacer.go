@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// Stepper lets steps of long work take turns: step is called when it is this source's
-// turn. The error is the reason why ctx ended before that.
+// Stepper runs steps of long work in scheduling slots: it calls step in a slot
+// of the source. The error is the reason why ctx ended before that.
 type Stepper interface {
 	RunStep(ctx context.Context, source string, step func()) error
 }
 
-// Pacer lets a search take turns with others that take long, where turns are only to
-// be had by a Stepper. The search calls Pause after each step, in its own goroutine:
+// Pacer lets a search share scheduling slots with others that take long, where only a
+// Stepper gives slots. The search calls Pause after each step, in its own goroutine:
 //
 //	search   first step | Pause: waits | step | Pause: waits | step ... End
-//	turn                       [--------------)       [-------------------)
+//	slot                       [--------------)       [-------------------)
 //
-// The first step takes no turn: most searches are over by then. A turn is held by a
-// goroutine of its own, which waits for the end of the step. Who has the Turns
-// themselves needs none (Job).
+// The first step takes no slot: most searches end within it. A goroutine of its
+// own holds the slot, and waits for the end of the step. Code with access to
+// the Turns needs no such goroutine (Job).
 type Pacer struct {
 	Of     Stepper
 	Ctx    context.Context
 	Source string
 
-	over  chan struct{} // ends the step, if it has a turn
+	over  chan struct{} // ends the step, if it has a slot
 	since time.Time     // when the step began; zero: at the first Tick
 }
 
-// Tick is for who does not know how long a step takes: it is called after each small
-// piece of work, and pauses after a tenth of a Quantum.
+// Tick is for searches with steps of unknown length: it is called after each
+// small piece of work, and pauses after a tenth of a Quantum.
 func (p *Pacer) Tick() error {
 	now := time.Now()
 	if p.since.IsZero() {
@@ -42,7 +42,7 @@ func (p *Pacer) Tick() error {
 	return p.Pause()
 }
 
-// Pause ends a step, and returns when the next may begin, or why none may.
+// Pause ends a step, and returns when the next may begin, or the reason why none may.
 func (p *Pacer) Pause() error {
 	p.End()
 	over, begun := make(chan struct{}), make(chan error, 1)
@@ -62,7 +62,7 @@ func (p *Pacer) Pause() error {
 	return nil
 }
 
-// End is called when the search is over, in any case.
+// End is called when the search ends, in any case.
 func (p *Pacer) End() {
 	if p.over != nil {
 		close(p.over)

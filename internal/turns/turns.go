@@ -1,7 +1,7 @@
-// Package turns lets a few of many long jobs run at a time, in turn: the
-// requests of a server that take long, so that they leave processors to the
-// others. Sources take turns, and the jobs of each source among themselves, so
-// that one that has very many delays its own.
+// Package turns gives scheduling slots to long jobs, a few at a time: the long
+// requests of a server, so that they leave processors to the others. Slots go
+// round robin to sources, and to the jobs of each source, so that a source
+// with very many jobs delays its own.
 package turns
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/internal/netpoll"
 )
 
-// Quantum is how long a job runs before the next one's turn: long enough that
-// handing over, which wakes another thread (50 us), costs little.
+// Quantum is how long a scheduling slot lasts: long enough that handing over,
+// which wakes another thread (50 us), costs little.
 const Quantum = time.Millisecond
 
 // Turns are the jobs, of which a few run. All methods are safe for concurrent
@@ -22,25 +22,25 @@ const Quantum = time.Millisecond
 type Turns struct {
 	mu   sync.Mutex
 	free int
-	line []*source // whose jobs wait, in the order of their turns
+	line []*source // sources with waiting jobs, in the order of their slots
 	by   map[string]*source
 
-	alone  bool           // one job runs at a time: it has poller
-	poller netpoll.Poller // one processor's (package netpoll)
+	alone  bool           // one job runs at a time: it uses poller
+	poller netpoll.Poller // for one processor (package netpoll)
 }
 
-// source is the jobs of one source that wait, oldest first.
+// source lists the waiting jobs of one source, oldest first.
 type source struct {
 	name string
 	jobs []*Turn
 }
 
-// Turn is one job's.
+// Turn is one job's scheduling slot, or its wait for one.
 type Turn struct {
 	of      *Turns
 	from    string
 	granted func()
-	since   time.Time // of its first step; the job's
+	since   time.Time // start of its first step; used by the job
 	state   state     // guarded by Turns.mu
 }
 
@@ -58,8 +58,8 @@ func New(n int) *Turns {
 }
 
 // Join adds a job. If it may run at once, now is true; otherwise granted is
-// called when it may, from any goroutine, and must not wait. Whoever joins
-// leaves, once.
+// called when it may, from any goroutine, and must not wait. The caller of
+// Join calls Leave, once.
 func (t *Turns) Join(from string, granted func()) (turn *Turn, now bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (n *Turn) Over() bool {
 	return time.Since(n.since) >= Quantum
 }
 
-// Leave ends the turn, or the wait for it. A second time does nothing.
+// Leave ends the slot, or the wait for it. A second call does nothing.
 func (n *Turn) Leave() {
 	if next := n.leave(); next != nil {
 		next.granted()
@@ -117,7 +117,7 @@ func (n *Turn) leave() (next *Turn) {
 	return next
 }
 
-// next takes the job whose turn it is, nil if none waits.
+// next takes the job that gets the next slot, nil if none waits.
 func (t *Turns) next() *Turn {
 	if len(t.line) == 0 {
 		return nil
@@ -136,8 +136,8 @@ func (t *Turns) next() *Turn {
 	return n
 }
 
-// RunStep calls step, which may take about a tenth of a Quantum, when it is its
-// turn. It returns the cause of ctx's end if that comes first.
+// RunStep calls step, which may take about a tenth of a Quantum, in a slot of
+// its own. It returns the cause of ctx's end if that comes first.
 func (t *Turns) RunStep(ctx context.Context, from string, step func()) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (t *Turns) RunStep(ctx context.Context, from string, step func()) error {
 	}
 	step()
 	if t.alone {
-		// Jobs that hand over to each other leave none to look at sockets.
+		// While jobs hand over to each other, no processor looks at sockets.
 		t.poller.Poll()
 	}
 	return nil

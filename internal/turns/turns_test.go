@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestFewRunInTurn(t *testing.T) {
+func TestJobsRunInOrder(t *testing.T) {
 	q := New(2)
 	var order []int
 	var all []*Turn
@@ -24,7 +24,7 @@ func TestFewRunInTurn(t *testing.T) {
 		}
 		all = append(all, turn)
 	}
-	all[3].Leave() // it has waited in vain
+	all[3].Leave() // it never got a slot
 	all[0].Leave()
 	all[0].Leave()
 	all[1].Leave()
@@ -63,8 +63,8 @@ func TestQuantum(t *testing.T) {
 	})
 }
 
-// A source with many jobs delays its own, not those of another.
-func TestSourcesTakeTurns(t *testing.T) {
+// A source with many jobs delays its own jobs, not those of another.
+func TestSourcesAlternate(t *testing.T) {
 	q := New(1)
 	var order []string
 	var all []*Turn
@@ -116,9 +116,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunInTurn: as many as may work at a time, and who asked first is first;
-// who waits in vain gets the reason.
-func TestRunInTurn(t *testing.T) {
+// TestRunStepInOrder: no more steps than allowed run at a time, the first to ask
+// is first, and one that gets no slot gets the reason.
+func TestRunStepInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(1)
 		busy := make(chan struct{})
@@ -217,8 +217,8 @@ func TestSocketsAreLookedAt(t *testing.T) {
 	}
 }
 
-// TestJob keeps its turn for a quantum, then lets others go first; one that rests
-// has none.
+// TestJob: a job keeps its slot for a quantum, then lets others go first; one
+// that rests has none.
 func TestJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1)
@@ -240,7 +240,7 @@ func TestJob(t *testing.T) {
 		if !slices.Equal(order, []string{"a", "a"}) {
 			t.Errorf("within a quantum %v went on", order)
 		}
-		go pause("a", a) // Its turn is over, and b's begins.
+		go pause("a", a) // Its slot ends, and b's begins.
 		synctest.Wait()
 		if !slices.Equal(order, []string{"a", "a", "b"}) {
 			t.Errorf("after a quantum %v went on", order)
@@ -271,8 +271,8 @@ func TestJob(t *testing.T) {
 	})
 }
 
-// TestPacer: each Pause begins a step with a turn, and so does Tick when the step
-// before has taken a tenth of a Quantum, the first one without a turn, too.
+// TestPacer: each Pause begins a step with a slot, and so does Tick when the
+// previous step, also the first one without a slot, has taken a tenth of a Quantum.
 func TestPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1)
@@ -288,7 +288,7 @@ func TestPacer(t *testing.T) {
 		time.Sleep(Quantum/10 - 1)
 		tick()
 		time.Sleep(time.Nanosecond)
-		go func() { // It takes no turn so far, and waits for one now.
+		go func() { // It had no slot so far, and waits for one now.
 			time.Sleep(time.Hour)
 			other.Leave()
 		}()

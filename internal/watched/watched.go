@@ -1,4 +1,4 @@
-// Package watched tells when files have changed, by looking at them. Unlike
+// Package watched detects changes of files, by looking at them. Unlike
 // notifications of the kernel that also works for files that are replaced, for
 // links (as Kubernetes mounts secrets) and on network file systems.
 package watched
@@ -18,8 +18,8 @@ type Files struct {
 	last  []state
 }
 
-// state is what changes with a file. Other content of the same size within the
-// clock of the file system (some ms) is told by the inode if the file was
+// state changes with a file. For other content of the same size within the
+// clock of the file system (some ms), the inode differs if the file was
 // replaced, as it should be.
 type state struct {
 	info fs.FileInfo // nil: it could not be looked at

@@ -19,7 +19,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 )
 
-// place is a feature as GDAL gives it.
+// place is a feature in GDAL's output.
 type place struct {
 	geometry   any
 	properties map[string]any // without those that are null
@@ -60,7 +60,7 @@ func ogr2ogr(t *testing.T, source []string, options ...string) map[string]place 
 	return all
 }
 
-// normal is a geometry as Catfish stores it: what crosses 180 degrees is cut.
+// normal is a geometry as Catfish stores it: cut at 180 degrees.
 func normal(t *testing.T, text json.RawMessage) (v any) {
 	t.Helper()
 	if string(text) == "null" {
@@ -101,8 +101,8 @@ func alike(a, b any) bool {
 }
 
 // renamed gives properties names that do not depend on the order in which GDAL met
-// them: it renames one of two that differ in case alone (fixme and FIXME), with a 2
-// behind it.
+// them: it renames one of two that differ in case alone (fixme and FIXME), with
+// an appended 2.
 func renamed(all map[string]place) {
 	names := map[string]bool{}
 	for _, p := range all {
@@ -173,7 +173,7 @@ func same(t *testing.T, want, got map[string]place) {
 	t.Logf("%d features compared, %d differ", len(want), bad)
 }
 
-// What GDAL says of the layers.
+// GDAL's summary of the layers.
 func TestGDALSummary(t *testing.T) {
 	out := run(t, "ogrinfo", "-al", "-so", "OAPIF:"+site)
 	for _, want := range []string{

@@ -17,7 +17,7 @@ func TestRedocly(t *testing.T) {
 	if err := os.WriteFile(name, doc, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// It would tell its maker of each run.
+	// It would report each run to its maker.
 	t.Setenv("REDOCLY_TELEMETRY", "off")
 	t.Setenv("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true")
 	run(t, "node_modules/.bin/redocly", "lint", "--config", "redocly.yaml", "--format", "stylish", name)

@@ -38,7 +38,7 @@ var loaded = []struct {
 // site is the address of the server, such as http://127.0.0.1:1234.
 var site string
 
-// ends is how long any command may take. It is for one that never ends.
+// ends bounds the time of any command, in case one never ends.
 const ends = 5 * time.Minute
 
 func TestMain(m *testing.M) {
@@ -101,7 +101,7 @@ func serve() (stop func() error, err error) {
 	return stop, nil
 }
 
-// run is what a command prints. It fails the test with all that the command said.
+// run returns the output of a command. It fails the test with all the output.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), ends)
@@ -119,7 +119,7 @@ func run(t *testing.T, name string, args ...string) string {
 	return out.String()
 }
 
-// get decodes what is at an address below the server.
+// get decodes the document at an address below the server.
 func get(t *testing.T, path string, into any) {
 	t.Helper()
 	target := path
@@ -144,7 +144,7 @@ func get(t *testing.T, path string, into any) {
 	}
 }
 
-// idsWithin are the ids that the server gives for a box, with more parameters.
+// idsWithin returns the server's ids for a box, with more parameters.
 func idsWithin(t *testing.T, collection string, west, south, east, north float64, more ...string) map[string]bool {
 	t.Helper()
 	ids := map[string]bool{}
@@ -168,9 +168,9 @@ func idsWithin(t *testing.T, collection string, west, south, east, north float64
 	return ids
 }
 
-// original is a file that GDAL can read, of what a collection was loaded from: the
-// file itself, or of OpenStreetMap, which GDAL makes other features of, what the
-// reader of catfish gives, as GeoJSON.
+// original is a file that GDAL can read, with the source of a collection: the
+// file itself, or for OpenStreetMap, of which GDAL makes other features, the
+// output of catfish's reader, as GeoJSON.
 func original(t *testing.T, i int) string {
 	t.Helper()
 	if filepath.Ext(loaded[i].file) == ".geojson" {

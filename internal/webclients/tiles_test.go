@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tile is what @mapbox/vector-tile finds in one.
+// tile is @mapbox/vector-tile's view of a tile.
 type tile struct {
 	Status int
 	Type   string
@@ -102,8 +102,8 @@ func TestTiles(t *testing.T) {
 			// Those without a geometry are in every box, and in no tile.
 			return idsWithin(t, w.collection, west, south, east, north, "&filter="+url.QueryEscape("geometry IS NOT NULL"))
 		}
-		// What lies on an edge may be rounded to either side, and what is smaller than
-		// a pixel, 8 units, is drawn as a point, maybe in the next tile.
+		// A feature on an edge may be rounded to either side, and one smaller
+		// than a pixel, 8 units, is drawn as a point, maybe in the next tile.
 		within, around := box(-10.0/4096), box(66.0/4096)
 		for id := range within {
 			if !inTile[id] {

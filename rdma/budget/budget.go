@@ -2,8 +2,8 @@
 // connections, bytes of answers that they have not taken, bytes mapped.
 //
 // A Budget has a total. Each connection has an Account in it, and belongs to
-// a source: a process, a user or a host, whatever a peer cannot have many of
-// for free. A source may hold no more than its share.
+// a source: a process, a user or a host, something that a peer cannot
+// multiply for free. A source may hold no more than its share.
 //
 //	Budget  total 2 GiB, share 512 MiB
 //	  source 10.0.0.7     account 40 MiB   account 300 MiB
@@ -12,13 +12,13 @@
 // What exceeds the share is refused. What exceeds the total is refused, too,
 // if no other source holds more than the one that asks would then hold.
 // Otherwise the largest account of the source that holds most is cut: its
-// owner is told to end that connection, and what it holds no longer counts.
-// So who holds little is served however much others hold (max-min fairness),
+// owner must end that connection, and its bytes no longer count. So a source
+// that holds little is served however much others hold (max-min fairness),
 // and a source loses a connection only to one that then still holds less. A
-// request that is refused costs nobody a connection.
+// refused request costs no source a connection.
 //
-// What a cut account holds counts as free before its memory is, so for a
-// moment more may be held than the total: as much as is being given back.
+// A cut account counts as free before its memory is free, so for a moment
+// more than the total may be held: by the amount that is being returned.
 package budget
 
 import (
@@ -28,11 +28,11 @@ import (
 )
 
 // ErrExceeded is wrapped by all errors of this package. Nothing was taken; a
-// later try may succeed, when others have given back.
+// later try may succeed, when other accounts have returned some.
 var ErrExceeded = errors.New("over budget")
 
-// ErrCut is wrapped by what an account's cut function is told, together with
-// ErrExceeded.
+// ErrCut is wrapped by the error that an account's cut function gets,
+// together with ErrExceeded.
 var ErrCut = errors.New("cut to make room for others")
 
 // Budget is one resource. All methods are safe for concurrent use. A nil Budget
@@ -45,22 +45,22 @@ type Budget struct {
 	mu      sync.Mutex
 	used    int64
 	sources map[string]*source
-	spare   *source // one that has no account: requests come and go one by one
+	spare   *source // a source without accounts: requests come and go one by one
 	arrived uint64
 	refused uint64
 	cuts    uint64
 }
 
-// source is what one source holds. Its accounts are few enough to look
-// through, or looked through only when the total is exceeded.
+// source counts the holdings of one source. Its accounts are few enough
+// for a linear search, or searched only when the total is exceeded.
 type source struct {
 	name     string
 	used     int64
 	accounts *Account // the first of a list
 }
 
-// Account is what one connection holds. The methods are safe for concurrent
-// use, and do nothing on a nil Account.
+// Account counts the holdings of one connection. The methods are safe for
+// concurrent use, and do nothing on a nil Account.
 type Account struct {
 	b     *Budget
 	of    *source
@@ -72,16 +72,16 @@ type Account struct {
 	ended bool // closed or cut: it holds nothing any more
 }
 
-// New returns a budget. name tells people what is counted ("bytes of
+// New returns a budget. name says for people what is counted ("bytes of
 // answers"). share is at most total.
 func New(name string, total, share int64) *Budget {
 	return &Budget{name: name, total: total, share: min(share, total), sources: map[string]*source{}}
 }
 
-// NewReplacing returns a budget in which who comes last is never refused
-// for the total: the oldest account of the source that holds most is cut,
-// even if it is the same source. It is for peers that have yet to speak: who
-// means it speaks at once, so the oldest one is the least likely to.
+// NewReplacing returns a budget that never refuses the latest account for
+// the total: it cuts the oldest account of the source that holds most, even
+// if it is the same source. It is for peers that have not spoken: an honest
+// peer speaks at once, so the oldest is the least likely to.
 func NewReplacing(name string, total int64) *Budget {
 	b := New(name, total, total)
 	b.replace = true
@@ -114,8 +114,8 @@ func (b *Budget) Open(from string, cut func(error)) *Account {
 	return a
 }
 
-// Take adds n to what the account holds. If that exceeds the budget, the error
-// wraps ErrExceeded, and nothing was taken.
+// Take adds n to the account. If that exceeds the budget, the error wraps
+// ErrExceeded, and nothing was taken.
 func (a *Account) Take(n int64) error {
 	if a == nil || n == 0 {
 		return nil
@@ -157,8 +157,8 @@ func (a *Account) take(n int64) (victims []*Account, err error) {
 	return victims, nil
 }
 
-// victims returns the accounts to cut so that a may hold n more; not ok if a is
-// to be refused. Nothing is changed. The caller holds mu.
+// victims returns the accounts to cut so that a may hold n more; not ok if a
+// must be refused. It changes nothing. The caller holds mu.
 func (b *Budget) victims(a *Account, n int64) (l []*Account, ok bool) {
 	var cut cuts
 	for used := b.used; used+n > b.total; {
@@ -187,8 +187,8 @@ func (c *cuts) add(v *Account) {
 	c.gone[v] = true
 }
 
-// victim returns the account to cut next so that a may hold n more, nil if a is
-// to be refused. The caller holds mu.
+// victim returns the account to cut next so that a may hold n more, nil if a
+// must be refused. The caller holds mu.
 func (b *Budget) victim(a *Account, n int64, cut *cuts) *Account {
 	var most *source
 	held := int64(0) // of most
@@ -206,7 +206,7 @@ func (b *Budget) victim(a *Account, n int64, cut *cuts) *Account {
 		case o == a || o.held == 0 || cut.gone[o]:
 		case v == nil,
 			b.replace && o.age < v.age,
-			// Of equal ones the latest: a flood comes last.
+			// Of equal accounts the latest: a flood comes last.
 			!b.replace && (o.held > v.held || o.held == v.held && o.age > v.age):
 			v = o
 		}
@@ -237,7 +237,7 @@ func (a *Account) end() {
 	a.next, a.prev = nil, nil
 }
 
-// Give returns n of what the account holds; more than that is the caller's
+// Give returns n of the account's holdings; a larger n is the caller's
 // mistake and counts as all.
 func (a *Account) Give(n int64) {
 	if a == nil {
@@ -250,7 +250,7 @@ func (a *Account) Give(n int64) {
 	}
 }
 
-// Held returns what the account holds.
+// Held returns the account's holdings.
 func (a *Account) Held() int64 {
 	if a == nil {
 		return 0
@@ -260,7 +260,7 @@ func (a *Account) Held() int64 {
 	return a.held
 }
 
-// Close gives back everything. A second time does nothing.
+// Close returns everything. A second call does nothing.
 func (a *Account) Close() {
 	if a == nil {
 		return
@@ -283,7 +283,7 @@ type Use struct {
 	Cut     uint64 `json:"cut"`     // connections ended to make room
 }
 
-// Use returns the state of this moment, the zero Use for a nil Budget.
+// Use returns the current state, the zero Use for a nil Budget.
 func (b *Budget) Use() Use {
 	if b == nil {
 		return Use{}

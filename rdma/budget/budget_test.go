@@ -61,13 +61,13 @@ func TestLargestIsCutForSmaller(t *testing.T) {
 	if err := big.Take(1); !errors.Is(err, ErrExceeded) {
 		t.Fatalf("a cut account took more: %v", err)
 	}
-	big.Give(80) // what its owner does on the way out changes nothing
+	big.Give(80) // returned by its owner while it ends: changes nothing
 	if u := b.Use(); u.Used != 35 || u.Cut != 1 {
 		t.Fatalf("%+v", u)
 	}
 }
 
-func TestNobodyIsCutForALarger(t *testing.T) {
+func TestNoAccountIsCutForLarger(t *testing.T) {
 	b := New("bytes", 100, 90)
 	a, c := b.Open("a", never(t)), b.Open("c", never(t))
 	for _, x := range []*Account{a, c} {
@@ -80,8 +80,8 @@ func TestNobodyIsCutForALarger(t *testing.T) {
 	}
 }
 
-// What is refused in the end costs nobody a connection on the way.
-func TestRefusedCutsNobody(t *testing.T) {
+// A request that is refused in the end cuts no connection on the way.
+func TestRefusedRequestCutsNoAccount(t *testing.T) {
 	b := New("bytes", 100, 100)
 	a, c := b.Open("a", never(t)), b.Open("c", never(t))
 	c2, d := b.Open("c", never(t)), b.Open("d", never(t))
@@ -93,8 +93,8 @@ func TestRefusedCutsNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The 30 of c would be cut first, but are not enough: what is left of c,
-	// 20, is no more than a would hold.
+	// The 30 of c would be cut first, but are not enough: the rest of c, 20,
+	// is no more than a would hold.
 	if err := a.Take(33); !errors.Is(err, ErrExceeded) {
 		t.Fatalf("33 more: %v", err)
 	}
@@ -153,7 +153,7 @@ func TestNilCountsNothing(t *testing.T) {
 	}
 }
 
-// Whatever peers do, sums agree and limits hold.
+// Sums agree and limits hold for any operations of peers.
 func TestSumsAndLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int64Range(1, 50).Draw(t, "total")

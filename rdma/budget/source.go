@@ -6,9 +6,9 @@ import (
 )
 
 // SourceOf names the source of a network connection: its host. Of IPv6 it is
-// the network of 64 bits, which is the least that a host gets.
+// the network of 64 bits, the smallest that a host gets.
 func SourceOf(addr net.Addr) string {
-	if tcp, ok := addr.(*net.TCPAddr); ok { // of most calls: without the text between
+	if tcp, ok := addr.(*net.TCPAddr); ok { // most calls: avoids the text form
 		if ip := tcp.AddrPort().Addr(); ip.IsValid() {
 			return sourceOf(ip)
 		}

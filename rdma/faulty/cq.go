@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// completionQueue implements rdma.CompletionQueue: it holds what the pump
-// took from the provider's queue, in one FIFO per queue pair.
+// completionQueue implements rdma.CompletionQueue: it holds the completions
+// that the pump took from the provider's queue, in one FIFO per queue pair.
 type completionQueue struct {
 	dev   *Device
 	inner rdma.CompletionQueue
@@ -51,7 +51,7 @@ func newCompletionQueue(d *Device, inner rdma.CompletionQueue, g *rand.Rand) *co
 
 // pump moves completions from the provider to the queue pairs. It pauses
 // while a queue pair has its maximum of unpolled events: so the provider sees
-// that its receives are not consumed, and holds back the peer.
+// that its receives are not consumed, and delays the peer.
 func (q *completionQueue) pump() {
 	defer close(q.ended)
 	var buf [16]rdma.Completion
@@ -171,8 +171,8 @@ func (q *completionQueue) readyLocked(now time.Time) (first *fifo, ready int, ne
 	return first, ready, next
 }
 
-// Poll takes what is due, by arrival or, at the rate of Reorder, from
-// any queue pair.
+// Poll takes the due completions, by arrival or, at the rate of
+// Reorder, from any queue pair.
 func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -219,7 +219,7 @@ func (q *completionQueue) anyLocked(now time.Time, i int) *fifo {
 	return nil
 }
 
-// Wait sleeps until something is due or a token asks to check again.
+// Wait sleeps until a completion is due or a token asks to check again.
 func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error {
 	begin := time.Now()
 	for {
@@ -282,7 +282,7 @@ func (q *completionQueue) hold(ctx context.Context) error {
 	return nil
 }
 
-// Spun is the pump's: it waits on behalf of the caller.
+// Spun is the pump's time: it waits on behalf of the caller.
 func (q *completionQueue) Spun() time.Duration { return q.inner.Spun() }
 
 func (q *completionQueue) Wake() { q.wake() }

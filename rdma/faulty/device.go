@@ -42,8 +42,8 @@ func (d *Device) Count(f Fault) uint64 {
 
 func (d *Device) hit(f Fault) { d.count[f].Add(1) }
 
-// Drop makes the peers of all queue pairs vanish now: what is outstanding is
-// flushed, and both sides are notified.
+// Drop makes the peers of all queue pairs vanish now: outstanding requests
+// are flushed, and both sides are notified.
 func (d *Device) Drop() {
 	for _, q := range d.queuePairs() {
 		q.drop()

@@ -135,8 +135,8 @@ func TestTornRead(t *testing.T) {
 	}
 }
 
-// run posts n reads one after the other, until one fails, and returns
-// the number that succeeded.
+// run posts n reads sequentially, until one fails, and returns the
+// number that succeeded.
 func run(t *testing.T, c *conn, n int) (ok int, status rdma.Status) {
 	t.Helper()
 	for i := range n {
@@ -156,7 +156,7 @@ func run(t *testing.T, c *conn, n int) (ok int, status rdma.Status) {
 	return n, rdma.StatusOK
 }
 
-// failed checks what follows a failure on both sides.
+// failed checks the consequences of a failure on both sides.
 func failed(t *testing.T, c *conn) {
 	t.Helper()
 	for _, side := range []struct {

@@ -19,8 +19,8 @@
 //	Post      -->   queue pair: ops in order   -----+-> Post (at once)
 //	                                                |
 //	                worker: torn reads, piece by ---+
-//	                piece; failures; whatever came
-//	                after them in the meantime
+//	                piece; failures; requests that
+//	                came after them meanwhile
 //	Poll/Wait <--   queue: per queue pair, each <-- pump: Wait, Poll
 //	                completion from its time on
 //
@@ -54,7 +54,7 @@ type Options struct {
 	Seed uint64
 
 	// LateCompletion delays a completion or event by up to MaxDelay
-	// (0: 200 us). Later ones of its queue pair wait behind it.
+	// (0: 200 us). Later ones of its queue pair wait for it.
 	LateCompletion float64
 	MaxDelay       time.Duration
 
@@ -62,9 +62,9 @@ type Options struct {
 	// order instead of that of arrival, at this rate per completion.
 	Reorder float64
 
-	// TornRead carries out a Read as up to MaxPieces (0: 4) reads of
-	// whole lines, in random order, with pauses up to MaxPause (0: 100
-	// us) between them in which other goroutines run.
+	// TornRead executes a Read as up to MaxPieces (0: 4) reads of whole
+	// lines, in random order, with pauses up to MaxPause (0: 100 us)
+	// between them in which other goroutines run.
 	TornRead  float64
 	MaxPieces int
 	MaxPause  time.Duration
@@ -74,7 +74,7 @@ type Options struct {
 	FullQueue float64
 
 	// FailedRequest fails a request with FailStatus (StatusOK:
-	// StatusPeerLost) instead of carrying it out; the queue pair fails.
+	// StatusPeerLost) instead of executing it; the queue pair fails.
 	FailedRequest float64
 	FailStatus    rdma.Status
 
@@ -96,7 +96,7 @@ const (
 	maxPieces = 16
 )
 
-// withDefaults fills what is zero and clamps the rest to its range.
+// withDefaults sets defaults for zeros and clamps the rest to its range.
 func (o Options) withDefaults() Options {
 	for _, rate := range []*float64{&o.LateCompletion, &o.Reorder, &o.TornRead,
 		&o.FullQueue, &o.FailedRequest, &o.HeldWait} {

@@ -52,7 +52,7 @@ type queuePair struct {
 	queued   []waiting // ops that the worker has to post
 	working  bool
 	broken   bool // dropped or failed on purpose
-	final    bool // nothing more comes out: closed, or broken and reported
+	final    bool // no more completions follow: closed, or broken and reported
 	notified bool // the receive queue got the failure
 	err      error
 }
@@ -158,8 +158,8 @@ func (q *queuePair) admitLocked(o *op) {
 	q.next++
 }
 
-// validate refuses what the provider would refuse when the request reaches
-// the front of the queue, when it is too late to report it.
+// validate refuses requests that the provider would refuse when they reach
+// the front of the queue, too late to report it.
 func (q *queuePair) validate(w rdma.WorkRequest) error {
 	if w.Op != rdma.OpRead && w.Op != rdma.OpWrite && w.Op != rdma.OpWriteImm {
 		return fmt.Errorf("%v cannot be posted", w.Op)
@@ -255,7 +255,7 @@ func (q *queuePair) failLocked(err error) {
 	q.changed.Broadcast()
 }
 
-// poke tells the worker to retry: the provider woke its queue without a
+// poke makes the worker retry: the provider woke its queue without a
 // completion, as it does when a full peer has room again.
 func (q *queuePair) poke() {
 	q.mu.Lock()
@@ -303,7 +303,7 @@ func (q *queuePair) breakLocked(first rdma.Status, why error) {
 	}
 }
 
-// Close closes the provider's queue pair and drops what was not polled.
+// Close closes the provider's queue pair and drops completions that were not polled.
 func (q *queuePair) Close() error {
 	q.mu.Lock()
 	q.final = true

@@ -19,7 +19,7 @@ type fate struct {
 
 func (f fate) needsWorker() bool { return f.torn || f.failed || f.drop }
 
-// fate draws from the seed, the queue pair's number and the request's.
+// fate draws from the seed and the numbers of the queue pair and the request.
 func (q *queuePair) fate(seq uint64, w rdma.WorkRequest) fate {
 	o := &q.dev.opt
 	// The golden ratio spreads consecutive numbers over the seeds.
@@ -91,7 +91,7 @@ func (q *queuePair) flushLineLocked() {
 }
 
 // carryOutLocked posts one op, a torn one in pieces. It releases mu while it
-// waits; what is posted meanwhile is queued behind it.
+// waits; requests posted meanwhile are queued after it.
 func (q *queuePair) carryOutLocked(w waiting) {
 	pieces := []rdma.WorkRequest{w.wr}
 	if w.fate.torn {

@@ -99,8 +99,8 @@ func (q *queuePair) number(low uint32) uint64 {
 	return n
 }
 
-// done marks a request and removes what is done from the front of the ring.
-// mu is held.
+// done marks a request and removes done requests from the front of the
+// ring. mu is held.
 func (q *queuePair) done(c *completionQueue, low uint32) {
 	n := q.number(low)
 	if n >= q.tail {
@@ -131,10 +131,10 @@ func (q *queuePair) fail(status rdma.Status, number uint64, cause error) {
 	q.failVendor(status, number, 0, cause)
 }
 
-// failVendor: what arrived before is reported first, then the endpoint is
-// closed, so that no card touches the buffers of what is flushed; the request
-// with that number gets status, or else the oldest; all others are flushed;
-// the receive queue is notified once.
+// failVendor: earlier arrivals are reported first, then the endpoint is
+// closed, so that no card touches the buffers of flushed requests; the
+// request with that number gets status, or else the oldest; all others are
+// flushed; the receive queue is notified once.
 func (q *queuePair) failVendor(status rdma.Status, number uint64, vendor uint32, cause error) {
 	lockReading(q.sendCQ, q.recvCQ)
 	bad := q.sendCQ.drainLocked()
@@ -173,8 +173,8 @@ func (q *queuePair) failLocked(status rdma.Status, number uint64, vendor uint32,
 		s := &q.slots[q.head&q.mask]
 		switch {
 		case q.head < number || s.done:
-			// In order: what came before succeeded. Otherwise it is done, and
-			// waited for one that now fails.
+			// In order: earlier requests succeeded. Otherwise this one is
+			// done, and waited for one that now fails.
 			if s.signaled {
 				out = append(out, q.completion(s, q.behind(out)))
 			}

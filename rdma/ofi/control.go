@@ -25,7 +25,7 @@ import (
 //	+--------+--------+----------------+
 //
 // The version is the last byte of the magic. JSON, because it is read once
-// per connection and people debug it.
+// per connection and is easy to debug.
 var controlMagic = [8]byte{'C', 'A', 'T', 'F', 'O', 'F', 'I', '1'}
 
 // maxGreeting bounds the JSON: 1 KiB of reason, each byte of which may become
@@ -51,7 +51,7 @@ type control struct {
 	conn net.Conn
 	peer string
 	once sync.Once
-	gone chan struct{} // closed when either end is gone
+	gone chan struct{} // closed when either end ends
 }
 
 func newControl(c net.Conn) *control {
@@ -116,7 +116,7 @@ func ipOf(sa []byte) string {
 }
 
 // until limits reads and writes by ctx. The returned function ends that; it
-// returns ctx's error if that is why reading or writing failed.
+// returns ctx's error if ctx made reading or writing fail.
 func (c *control) until(ctx context.Context) (end func() error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	return func() error {

@@ -31,7 +31,7 @@ func frame(body string) []byte {
 	return append(b, body...)
 }
 
-// TestGreeting: what is sent is received, and what no peer sends is refused.
+// TestGreeting: a sent greeting is received, and one that no peer sends is refused.
 func TestGreeting(t *testing.T) {
 	var sent bytes.Buffer
 	in6 := make([]byte, 28)
@@ -134,7 +134,7 @@ func TestBadConnections(t *testing.T) {
 	}
 }
 
-// TestNoDevice: the error names what is missing, and what there is.
+// TestNoDevice: the error names the missing device, and the existing ones.
 func TestNoDevice(t *testing.T) {
 	for _, o := range []Options{{Provider: TCP, Device: "no such device"}, {Provider: TCP, Addr: "192.0.2.1"}} {
 		_, err := Open(o)

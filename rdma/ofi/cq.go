@@ -35,13 +35,13 @@ const (
 //
 // How it is fed: Poll and Wait read libfabric's queues themselves (Progress).
 // Before Wait sleeps it arms the driver, a goroutine that blocks on the
-// queues' descriptors, moves what arrived, and goes back to sleep. With a
+// queues' descriptors, moves the arrivals, and goes back to sleep. With a
 // provider that makes progress only when it is called (tcp), the driver never
 // sleeps.
 type completionQueue struct {
 	*cqueue.Queue
 	dev   *device
-	depth int    // as asked for
+	depth int    // as requested
 	num   uint64 // order of creation, and of locking
 	w     *watcher
 	arm   chan struct{} // capacity 1
@@ -77,8 +77,8 @@ func (d *device) CreateCQ(depth int) (rdma.CompletionQueue, error) {
 		Queue: cqueue.New(depth, d.opt.Spin), dev: d, depth: depth, w: w,
 		arm: make(chan struct{}, 1), out: make([]rdma.Completion, 0, pollBatch),
 	}
-	// Waits for the driver, if it is running: what a peer was told has
-	// arrived, Poll must find.
+	// Waits for the driver, if it is running: Poll must find every
+	// event whose arrival was reported to the peer.
 	c.Progress = c.drain
 	c.Arm = c.armDriver
 	d.mu.Lock()
@@ -155,8 +155,8 @@ func failAll(bad []broken) {
 	}
 }
 
-// drainLocked leaves nothing behind that is not in the ring: the holder of
-// reading knows that no event is on its way.
+// drainLocked moves everything into the ring: the holder of reading knows
+// that no event is in between.
 func (c *completionQueue) drainLocked() (bad []broken) {
 	for _, f := range c.all() {
 		for {
@@ -209,7 +209,7 @@ func unlockReading(a, b *completionQueue) {
 	}
 }
 
-// flush pushes what was collected for one queue pair.
+// flush pushes the completions collected for one queue pair.
 func (c *completionQueue) flush() {
 	if len(c.out) > 0 {
 		c.Push(c.out)
@@ -245,8 +245,8 @@ func (c *completionQueue) armDriver() {
 	}
 }
 
-// What libfabric's tcp cannot accept for lack of receives keeps its
-// descriptor ready: after so many checks in vain the driver pauses.
+// A message that libfabric's tcp cannot accept for lack of receives keeps its
+// descriptor ready: after vainLooks checks without a completion the driver pauses.
 const (
 	vainLooks  = 100
 	vainPauses = time.Millisecond
@@ -283,13 +283,13 @@ func (c *completionQueue) drive() {
 			}
 		}
 		if paused = !c.w.block(done); paused {
-			c.w.blockFor(0) // a pause is over, or the queue closed
+			c.w.blockFor(0) // a pause has ended, or the queue closed
 		}
 	}
 }
 
-// quiet asks libfabric whether its descriptors will signal what comes next.
-// False: something has come already.
+// quiet asks libfabric whether its descriptors will signal the next event.
+// False: one has come already.
 func (c *completionQueue) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

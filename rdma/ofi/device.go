@@ -129,7 +129,7 @@ func (d *device) Info() rdma.Info {
 		Faults:   rdma.FaultsCoarse,
 		// A CPU serves the reads; cards move whole lines.
 		TornLines: d.at.Emulated,
-		Pins:      true, // cards do, of others it cannot be known
+		Pins:      true, // cards do; unknown for others
 	}
 	if d.at.Provider == TCP {
 		i.Faults = rdma.FaultsNone
@@ -148,7 +148,7 @@ func (d *device) begin() bool {
 	return true
 }
 
-// end ends what begin announced.
+// end ends work that begin announced.
 func (d *device) end() {
 	d.mu.Lock()
 	if d.running--; d.running == 0 {
@@ -215,7 +215,7 @@ func (d *device) Close() error {
 	return nil
 }
 
-// closeHandles closes what cf_open made, and the passive endpoint.
+// closeHandles closes the handles from cf_open, and the passive endpoint.
 func (d *device) closeHandles() {
 	if d.events != nil {
 		d.events.stop()
@@ -312,7 +312,7 @@ func usable(i *C.struct_fi_info) bool {
 	return ip != nil && !ip.IsLoopback() && !ip.IsLinkLocalUnicast()
 }
 
-// available lists the devices there are, for errors.
+// available lists the available devices, for errors.
 func available() string {
 	all, err := Discover()
 	if err != nil || len(all) == 0 {

@@ -9,7 +9,7 @@ import "C"
 
 import "slices"
 
-// Discover lists what libfabric offers that this package can use, RDMA
+// Discover lists libfabric's devices that this package can use, RDMA
 // first.
 func Discover() ([]Fabric, error) {
 	var ret C.int

@@ -92,7 +92,7 @@ func (d *device) connRequested(ev *C.struct_cf_event) {
 	d.opt.Log.Warn("ofi: connection request that nobody expects")
 }
 
-// expect announces a token; forget ends that and frees what came.
+// expect announces a token; forget ends that and frees a request that came.
 func (d *device) expect(token uint64) chan *C.struct_fi_info {
 	ch := make(chan *C.struct_fi_info, 1)
 	d.mu.Lock()

@@ -25,7 +25,7 @@ const (
 	backlog = 128
 	// maxGreeters bounds connections that have not greeted yet: a
 	// goroutine and a descriptor each. As in package soft, the oldest of the
-	// host that has most of them goes first.
+	// host that has most of them is closed first.
 	maxGreeters = 1024
 	// acceptPause follows an accept that failed, mostly for lack of
 	// descriptors.
@@ -139,7 +139,7 @@ func (l *listener) admit(ctl *control) bool {
 	return place.Take(1) == nil
 }
 
-// greeted gives the place of a silent connection back.
+// greeted returns the place of a silent connection.
 func (l *listener) greeted(ctl *control) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,7 +238,7 @@ func (r *connRequest) Peer() string        { return r.ctl.peer }
 
 // Accept accepts the dialer and waits for the fabric's connection. Errors:
 // rdma.ErrTooLarge and rdma.ErrBadRequest (the dialer still waits),
-// rdma.ErrClosed, or what went wrong.
+// rdma.ErrClosed, or another failure.
 func (r *connRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
 	d := r.l.dev
 	if err := d.checkConfig(&cfg, private); err != nil {
@@ -264,7 +264,7 @@ func (r *connRequest) accept(cfg *rdma.QPConfig, private []byte) (*queuePair, er
 	ch := d.expect(r.hello.Token)
 	defer d.forget(r.hello.Token, ch)
 	// From here on, a byte or the end of the connection means that the peer
-	// is gone.
+	// has disconnected.
 	var q *queuePair
 	made := make(chan struct{})
 	if !d.spawn(func() {
@@ -291,8 +291,8 @@ func (r *connRequest) accept(cfg *rdma.QPConfig, private []byte) (*queuePair, er
 	return q, nil
 }
 
-// answer tells the dialer where to connect, and makes the endpoint when the
-// dialer does.
+// answer sends the dialer the address to connect to, and makes the endpoint
+// when the dialer connects.
 func (r *connRequest) answer(cfg *rdma.QPConfig, private []byte, ch chan *C.struct_fi_info) (*queuePair, error) {
 	d := r.l.dev
 	_ = r.ctl.conn.SetWriteDeadline(time.Now().Add(d.opt.HandshakeTimeout))

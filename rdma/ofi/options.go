@@ -10,7 +10,7 @@ import (
 
 // Errors of Open and Discover.
 var (
-	// ErrNotBuilt is what a binary without libfabric returns.
+	// ErrNotBuilt is the error of a binary without libfabric.
 	ErrNotBuilt = errors.New("ofi: this build has no libfabric; install gcc, libfabric-dev and libibverbs-dev, then: CGO_ENABLED=1 go build -tags ofi ./cmd/catfish")
 	// ErrNoDevice: libfabric has no device that fits the Options.
 	ErrNoDevice = errors.New("ofi: no such fabric device")
@@ -45,7 +45,7 @@ type Options struct {
 	// Spin bounds how long a Wait spins before it sleeps. 0 means
 	// spin.WakeCost, negative not at all.
 	Spin time.Duration
-	// Log receives what cannot be returned to any caller. Nil discards it.
+	// Log receives errors that cannot be returned to any caller. Nil discards it.
 	Log *slog.Logger
 }
 

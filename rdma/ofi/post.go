@@ -104,8 +104,8 @@ func (q *queuePair) request(wr *rdma.WorkRequest) (r C.struct_cf_req, err error)
 	return r, nil
 }
 
-// local checks a request by itself and returns its region, nil for an event
-// without bytes.
+// local checks a request on its own and returns its region, nil for an
+// event without bytes.
 func (q *queuePair) local(wr *rdma.WorkRequest) (*region, error) {
 	switch wr.Op {
 	case rdma.OpWriteImm:

@@ -81,7 +81,7 @@ type slot struct {
 // 32 to 62, the slot below.
 const recvContext = 1 << 63
 
-// checkConfig applies defaults, and refuses what cannot work.
+// checkConfig applies defaults, and refuses configurations that cannot work.
 func (d *device) checkConfig(cfg *rdma.QPConfig, private []byte) error {
 	if len(private) > rdma.MaxPrivateData {
 		return fmt.Errorf("%w: %d bytes, allowed %d", rdma.ErrTooLarge, len(private), rdma.MaxPrivateData)
@@ -232,7 +232,7 @@ func (q *queuePair) unstarve() {
 	}
 }
 
-// connected: the fabric says that both sides are.
+// connected: the fabric reports that both sides are connected.
 func (q *queuePair) connected() {
 	q.mu.Lock()
 	q.becomeReady()
@@ -291,7 +291,7 @@ func (q *queuePair) Close() error {
 	return nil
 }
 
-// abandon releases what a queue pair holds, once.
+// abandon releases the resources of a queue pair, once.
 func (q *queuePair) abandon() {
 	q.mu.Lock()
 	q.closeEP()

@@ -35,7 +35,7 @@ type region struct {
 }
 
 // lateUnmap is memory that may be unmapped once all queue pairs up to number
-// last are gone: libfabric's tcp may be receiving into it.
+// last are closed: libfabric's tcp may be receiving into it.
 type lateUnmap struct {
 	mem  []byte
 	last uint32
@@ -196,7 +196,7 @@ func (r *region) Close() error {
 	return nil
 }
 
-// sweep unmaps what can no longer be in use.
+// sweep unmaps memory that can no longer be in use.
 func (d *device) sweep() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// TestSilentDialers: connections that do not greet keep nobody out, however
-// many there are.
+// TestSilentDialers: connections that do not greet exclude no dialer,
+// whatever their number.
 func TestSilentDialers(t *testing.T) {
 	open := func() *device {
 		d, err := openForTest(TCP)

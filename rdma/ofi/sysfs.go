@@ -38,14 +38,14 @@ func (f Fabric) String() string {
 
 func (f Fabric) ip() net.IP { return net.ParseIP(f.Addr) }
 
-// addSysfs fills in what the kernel reports about an RDMA device: the port
+// addSysfs fills in the kernel's report about an RDMA device: the port
 // whose GID table has the device's address, and the port's state.
 //
 //	root/mlx5_0/ports/1/{state,rate,link_layer}
 //	root/mlx5_0/ports/1/gids/3             0000:0000:0000:0000:0000:ffff:0a00:0001
 //	root/mlx5_0/ports/1/gid_attrs/types/3  RoCE v2
 func (f *Fabric) addSysfs(root string) {
-	// Cards are attached to a bus; rxe and siw have no device behind them.
+	// Cards are attached to a bus; rxe and siw have no such device.
 	_, err := os.Stat(filepath.Join(root, f.Device, "device"))
 	f.Emulated = err != nil
 	ports, _ := filepath.Glob(filepath.Join(root, f.Device, "ports", "*"))

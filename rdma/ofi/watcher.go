@@ -17,7 +17,7 @@ import (
 //	poller (edge) --> own epoll (level) --> libfabric's descriptors
 //
 // Edge triggering is safe here: block drains, asks libfabric (fi_trywait)
-// whether nothing came meanwhile, checks the level (ready), and only then
+// whether no event came meanwhile, checks the level (ready), and only then
 // lets the poller wait; an event after that is a new edge. fi_trywait alone
 // is not enough: it assumes a level-triggered descriptor, and libfabric's tcp
 // leaves bytes in its sockets.

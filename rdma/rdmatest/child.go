@@ -89,8 +89,7 @@ func runChild(role, addr string, open func() (rdma.Device, error)) error {
 	return childFlood(q, cq, mem, placeOf(q.PrivateData()))
 }
 
-// placeBytes encodes what a peer needs to know about a region: key and
-// address.
+// placeBytes encodes a region's key and address for a peer.
 func placeBytes(r rdma.Remote) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(r.Key))
 	return binary.LittleEndian.AppendUint64(b, r.Addr)
@@ -200,7 +199,7 @@ func (e *env) signal(c *child, s syscall.Signal) {
 	}
 }
 
-// kill ends the child as SIGKILL does and waits until it is gone.
+// kill ends the child by SIGKILL and waits for its end.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()

@@ -22,8 +22,8 @@ var closeCases = []testCase{
 	{"ConnectAndClose", caseConnectAndClose},
 }
 
-// caseCloseSeen: the peer gets what was completed before, then the single
-// failure event; other connections go on.
+// caseCloseSeen: the peer gets the earlier completions, then the single
+// failure event; other connections continue.
 func caseCloseSeen(e *env) {
 	p := e.pair(64)
 	by := *p
@@ -44,8 +44,8 @@ func caseCloseSeen(e *env) {
 	e.silent(p.c.send, p.c.recv, p.s.send, p.s.recv)
 }
 
-// caseCloseDrops: after Close has returned, nothing of the queue pair comes
-// out of its queues, though events and completions were in them.
+// caseCloseDrops: after Close has returned, the queues return no completion
+// of the queue pair, though events and completions were in them.
 func caseCloseDrops(e *env) {
 	p := e.pair(64)
 	by := *p
@@ -110,8 +110,8 @@ func caseDoubleClose(e *env) {
 	}
 }
 
-// caseClosedDevice: what was made from a closed device is closed, and the
-// device makes nothing new.
+// caseClosedDevice: objects made from a closed device are closed, and the
+// device makes no new ones.
 func caseClosedDevice(e *env) {
 	p := e.pair(64)
 	e.must(p.s.dev.Close())
@@ -197,7 +197,7 @@ func caseCloseUnderLoad(e *env) {
 }
 
 // load starts a poster and a poller per queue of one side. They end when
-// something that they use is closed or fails.
+// an object that they use is closed or fails.
 func load(e *env, w *workers, stop *atomic.Bool, h *host, q rdma.QueuePair, remote rdma.Region, progress chan<- struct{}) {
 	mem := h.mem
 	wrs := []rdma.WorkRequest{
@@ -251,7 +251,7 @@ func load(e *env, w *workers, stop *atomic.Bool, h *host, q rdma.QueuePair, remo
 }
 
 // caseConnectAndClose makes and ends many connections; the suite's leak check
-// detects what they leave behind.
+// detects their leaks.
 func caseConnectAndClose(e *env) {
 	c, s := e.host(4096), e.host(4096)
 	l := e.listen(s.dev)

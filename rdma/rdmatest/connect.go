@@ -80,7 +80,7 @@ func casePrivateDataLimit(e *env) {
 	_ = req.Reject("private data too long") // whether or not Accept did
 	e.join(&w)
 	_, _, err = e.handshake(l, c.dev, ccfg, scfg, nil, nil)
-	e.must(err) // both sides go on
+	e.must(err) // both sides continue
 }
 
 func caseReject(e *env) {
@@ -156,7 +156,7 @@ func caseDialBadAddress(e *env) {
 	}
 }
 
-// caseDialTimeout: nobody accepts, so Dial ends with its context.
+// caseDialTimeout: no side accepts, so Dial ends with its context.
 func caseDialTimeout(e *env) {
 	c, s := e.host(64), e.host(64)
 	l := e.listen(s.dev)
@@ -182,7 +182,7 @@ func caseDialTimeout(e *env) {
 	}
 }
 
-// caseDialerGaveUp: requests of dialers that are gone may still be accepted;
+// caseDialerGaveUp: requests of dialers that gave up may still be accepted;
 // they end in an error or a queue pair that fails, and do not block the next
 // dialer.
 func caseDialerGaveUp(e *env) {

@@ -251,7 +251,7 @@ func (e *env) join(w *workers) {
 	e.joinAs(w, "goroutines beside the case")
 }
 
-// joinAs is join with a description of what was going on.
+// joinAs is join with a description of the workers' task.
 func (e *env) joinAs(w *workers, what string) {
 	e.Helper()
 	done := make(chan struct{})

@@ -22,8 +22,8 @@ func (foreignRegion) Key() rdma.Key       { return 1 }
 func (foreignRegion) Remote() rdma.Remote { return rdma.Remote{Key: 1} }
 func (foreignRegion) Access() rdma.Access { return allAccess }
 
-// caseLocalErrors: a request that is wrong on this side is refused by Post,
-// and the queue pair goes on.
+// caseLocalErrors: Post refuses a request that is wrong on this side, and
+// the queue pair keeps working.
 func caseLocalErrors(e *env) {
 	p := e.pair(4096)
 	readOnly := e.region(p.c.dev, 4096, rdma.RemoteRead|rdma.RemoteWrite)
@@ -87,8 +87,8 @@ func caseLocalSource(e *env) {
 	}
 }
 
-// caseBatchBeforeBad: n says which request is wrong; those before it are
-// sent, those after it are not.
+// caseBatchBeforeBad: n identifies the wrong request; those before it
+// are sent, those after it are not.
 func caseBatchBeforeBad(e *env) {
 	p := e.pair(4096)
 	bad := read(3, p.c.mem, 4000, p.s.mem, 0, 200)

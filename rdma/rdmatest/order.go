@@ -62,7 +62,7 @@ const (
 )
 
 // caseBytesBeforeEvent sends thousands of WriteImms in a tight loop; the
-// target checks each message's bytes as soon as its event is there.
+// target checks each message's bytes as soon as its event arrives.
 func caseBytesBeforeEvent(e *env) {
 	runOrder(e, func(i int, c, s rdma.Region) []rdma.WorkRequest {
 		o, n := i%orderSlots*orderSlot, orderLen(i)
@@ -162,8 +162,8 @@ func runOrder(e *env, msg func(i int, c, s rdma.Region) []rdma.WorkRequest) {
 // of stores, about as long as a read over a socket: on a single processor, a
 // writer that never paused would prevent the network poller from running.
 //
-// Where lines may be torn (Info.TornLines) the same holds for what two
-// consecutive reads agree on; that is checked instead.
+// Where lines may be torn (Info.TornLines), the case instead checks the
+// content on which two consecutive reads agree.
 func caseLinesAreAtomic(e *env) {
 	const lines, size = 8, 8 * rdma.LineBytes
 	p := e.pair(4096)

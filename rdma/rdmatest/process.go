@@ -198,7 +198,7 @@ func caseKilledInHandshake(e *env) {
 	if err == nil {
 		e.diedWithin(q, h)
 	}
-	by := e.host(64) // the next one is served
+	by := e.host(64) // the next dialer is served
 	e.connect(l, by, h)
 }
 

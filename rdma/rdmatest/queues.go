@@ -114,7 +114,7 @@ func caseManyQueuePairs(e *env) {
 
 // caseFairness: eight queue pairs send as much as they may, and one more
 // event for each of theirs that is polled. An event of a ninth must not wait
-// for more than what was in the queue.
+// for more than the queue's content.
 func caseFairness(e *env) {
 	const heavy, depth, rounds = 8, 32, 5
 	// Twice, because providers may round depths up, and twice again, because

@@ -1,5 +1,5 @@
-// Package rdmatest is the conformance suite of the verbs API: what every
-// provider of package rdma must do, as tests. A provider calls it from
+// Package rdmatest is the conformance suite of the verbs API: the duties
+// of every provider of package rdma, as tests. A provider calls it from
 // its own tests:
 //
 //	func open(string) (rdma.Device, error) { return soft.Open(...) }
@@ -16,7 +16,7 @@
 //		})
 //	}
 //
-// Reading order: this file (what a provider supplies), env.go (how a case
+// Reading order: this file (a provider's configuration), env.go (how a case
 // gets its queue pairs), then one file per subject: connect, transfer, order,
 // remote (errors at the target), local (errors before sending), queues, wait,
 // closing, process (peers that die).
@@ -35,7 +35,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Config is what the suite needs to know about a provider.
+// Config describes a provider to the suite.
 type Config struct {
 	// Open opens a fresh device; both sides of a connection get one
 	// each. The suite closes it.
@@ -87,16 +87,16 @@ func cases(cfg Config) []testCase {
 	return all
 }
 
-// Run runs the suite as subtests of t, one after the other. Each also
-// checks that it leaves no goroutine and no file descriptor behind.
+// Run runs the suite as subtests of t, sequentially. Each also checks
+// that it leaks no goroutine and no file descriptor.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	if !cfg.SingleProcess && !childReady {
 		t.Fatal("rdmatest: TestMain must call rdmatest.Child first, " +
 			"or Config.SingleProcess be set")
 	}
-	// What a process opens once and keeps (epoll and the like) is not a leak:
-	// this makes it happen before the first count.
+	// A descriptor that a process opens once and keeps (epoll and the like)
+	// is not a leak: this makes it happen before the first count.
 	t.Run("WarmUp", func(t *testing.T) { runCase(t, cfg, testCase{run: caseRoundTrip}) })
 	for _, c := range cases(cfg) {
 		t.Run(c.name, func(t *testing.T) {

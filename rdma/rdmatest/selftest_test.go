@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// One bug leaves a goroutine behind.
+	// One bug leaks a goroutine.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/catfish-index/catfish/rdma/rdmatest/inmem.(*queuePair).closeLocked.func1"))
 }
@@ -80,7 +80,7 @@ func TestSuiteFindsBugs(t *testing.T) {
 	for bug, name := range mutants {
 		t.Run(strings.ReplaceAll(string(bug), " ", "-"), func(t *testing.T) {
 			cfg := config(inmem.NewWithBug(bug))
-			cfg.Patience = 100 * time.Millisecond // Each waits for what does not come.
+			cfg.Patience = 100 * time.Millisecond // Each waits for an event that never comes.
 			for _, c := range cases(cfg) {
 				if c.name != name {
 					continue

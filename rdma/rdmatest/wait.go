@@ -63,13 +63,13 @@ func caseWaitContext(e *env) {
 	if _, err := wait(ctx, q, e.cfg.Patience); !errors.Is(err, context.DeadlineExceeded) {
 		e.Errorf("Wait past its context's deadline: %v", err)
 	}
-	// The queue goes on.
+	// The queue still works.
 	q.Wake()
 	e.must(q.Wait(context.Background(), e.cfg.Patience))
 }
 
-// caseWaitReady: Wait returns while there is something to poll, as often as
-// it is called, and Poll returns no more than dst holds.
+// caseWaitReady: Wait returns while there is a completion to poll, at every
+// call, and Poll returns no more than dst holds.
 func caseWaitReady(e *env) {
 	p := e.pair(64)
 	for i := range uint64(5) {
@@ -121,7 +121,7 @@ func caseWakeDuring(e *env) {
 			e.Fatalf("Wait %d: %v", i, err)
 		}
 		<-woken
-		// Wake may have met a Wait that returned by itself: consume it.
+		// Wake may have met a Wait that returned spuriously: consume it.
 		_ = q.Wait(context.Background(), 0)
 	}
 }

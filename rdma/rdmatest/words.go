@@ -50,7 +50,7 @@ func caseWritesBeforeWord(e *env) {
 					runtime.Gosched()
 					continue
 				}
-				// What lets a software device progress.
+				// Lets a software device progress.
 				p.s.recv.Poll(none)
 				if err := p.s.recv.Wait(context.Background(), time.Microsecond); err != nil && !errors.Is(err, rdma.ErrTimeout) {
 					return err

@@ -42,8 +42,8 @@ func (r *rawPeer) offer(key rdma.Key, size int) {
 	check(r.t, sendMessage(r.conn, m.encode(&b), fd))
 }
 
-// told returns why the server ended the connection.
-func (r *rawPeer) told() string {
+// ended returns the reason that the server sent for ending the connection.
+func (r *rawPeer) ended() string {
 	r.t.Helper()
 	for {
 		b, fds, err := receiveMessage(r.conn, r.buf)
@@ -68,7 +68,7 @@ func TestMappedBytesOfOnePeer(t *testing.T) {
 	r := rawDial(t, l, s)
 	post(t, s.qp, transfer(rdma.OpWrite, s.mem, 1, 8))
 	r.offer(1, limit-pageBytes)
-	check(t, errOf(next(t, s.cq))) // what fits is mapped
+	check(t, errOf(next(t, s.cq))) // a region that fits is mapped
 	post(t, s.qp, transfer(rdma.OpWrite, s.mem, 2, 8))
 	r.offer(2, pageBytes+1)
 	refused := next(t, s.cq)
@@ -84,7 +84,7 @@ func TestMappedBytesOfOnePeer(t *testing.T) {
 	if err := s.qp.Err(); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "limit 1048576 for one") {
 		t.Errorf("the server says %v", err)
 	}
-	if why := r.told(); !strings.Contains(why, "limit 1048576 for one") {
+	if why := r.ended(); !strings.Contains(why, "limit 1048576 for one") {
 		t.Errorf("the peer was told %q", why)
 	}
 	post(t, goodEnd, transfer(rdma.OpWrite, s.mem, good.mem.Key(), 8))
@@ -96,7 +96,7 @@ func TestMappedBytesOfOnePeer(t *testing.T) {
 	}
 }
 
-// What a peer takes back may be mapped again, what it keeps counts.
+// Regions that a peer closes free their bytes; those that it keeps open count.
 func TestMappedBytesAreGivenBack(t *testing.T) {
 	mapped := budget.New("mapped bytes", 1<<30, 1<<30)
 	s := newSideOf(t, Options{MaxMapped: 1 << 20, Mapped: mapped})
@@ -120,8 +120,8 @@ func TestMappedBytesAreGivenBack(t *testing.T) {
 	eventually(t, "all is given back", func() bool { return mapped.Use().Used == 0 })
 }
 
-// When all together have too much mapped, who has most is cut, is told so, and
-// the others go on.
+// When all together have too much mapped, the connection that has most is
+// cut and gets the reason, and the others are not affected.
 func TestMappedBytesOfAll(t *testing.T) {
 	const region = 1 << 20
 	each := int64(pages(ringBytes(rawDepth)) + tableBytes)
@@ -144,7 +144,7 @@ func TestMappedBytesOfAll(t *testing.T) {
 	check(t, errOf(next(t, s.cq)))
 	post(t, s.qp, transfer(rdma.OpWrite, s.mem, 2, 8))
 	small.offer(2, region/2)
-	if why := big.told(); !strings.Contains(why, "mapped bytes") {
+	if why := big.ended(); !strings.Contains(why, "mapped bytes") {
 		t.Errorf("the largest was told %q", why)
 	}
 	if err := bigEnd.Err(); !errors.Is(err, budget.ErrCut) {
@@ -176,7 +176,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 	connect(t, l, c, s)
 }
 
-// Who has most connections loses one to who has fewer, and is told why.
+// The source with most connections loses one to a source with fewer, and gets the reason.
 func TestConnectionIsCutForAnother(t *testing.T) {
 	conns := budget.New("shm connections", 2, 2)
 	s := newSideOf(t, Options{Connections: conns})
@@ -192,7 +192,7 @@ func TestConnectionIsCutForAnother(t *testing.T) {
 	}
 }
 
-// A request that nobody has accepted makes room, too.
+// A request that was not accepted yet makes room, too.
 func TestWaitingConnectionIsCut(t *testing.T) {
 	conns := budget.New("shm connections", 1, 1)
 	s := newSideOf(t, Options{Connections: conns})
@@ -206,7 +206,7 @@ func TestWaitingConnectionIsCut(t *testing.T) {
 	defer cancel()
 	req, err := l.Accept(ctx)
 	check(t, err)
-	// One that holds none takes the room of who holds one.
+	// A source without connections takes the room of one that holds one.
 	other := conns.Open("uid 4711", nil)
 	if err := other.Take(1); !errors.Is(err, budget.ErrExceeded) {
 		t.Fatalf("one took the room of one: %v", err)
@@ -223,8 +223,8 @@ func TestWaitingConnectionIsCut(t *testing.T) {
 	}
 }
 
-// Connections that say nothing, however many, keep nobody out who speaks: the
-// oldest of them go, and need not be waited for.
+// Silent connections, whatever their number, exclude no dialer that speaks:
+// the oldest of them are closed, without waiting for them.
 func TestSilentConnections(t *testing.T) {
 	s, c := newSide(t, 4096), newSide(t, 4096)
 	s.dev.greetTimeout = time.Hour
@@ -314,7 +314,7 @@ func TestMayConnect(t *testing.T) {
 	}
 }
 
-// Whoever opens the socket's file to others does not change SocketMode.
+// Opening the socket's file to others does not change SocketMode.
 func TestSocketModeHoldsForAnOpenedFile(t *testing.T) {
 	s := newSide(t, 4096)
 	l := listen(t, s).(*listener)
@@ -341,7 +341,7 @@ func TestSourceOfProcess(t *testing.T) {
 	}
 }
 
-// Both sides know who the other is, from the kernel.
+// Both sides know the other's identity, from the kernel.
 func TestPeerIsThisProcess(t *testing.T) {
 	s, c := newSide(t, 64), newSide(t, 64)
 	refuse := errors.New("somebody else's")

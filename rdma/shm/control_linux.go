@@ -17,7 +17,7 @@ import (
 type mapping struct {
 	key        rdma.Key
 	view       *view
-	mem        []byte // the view's
+	mem        []byte // the view's memory
 	size       uint64
 	access     rdma.Access
 	state      *atomic.Uint64 // in the peer's table
@@ -57,7 +57,7 @@ func (p *queuePair) control() {
 }
 
 func (p *queuePair) serve() error {
-	in, err := newInlet(p.conn, make([]byte, maxMessage+1)) // one more byte reveals what is too long
+	in, err := newInlet(p.conn, make([]byte, maxMessage+1)) // one more byte reveals an overlong message
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func (p *queuePair) handle(m control, fds []int) error {
 	}
 }
 
-// woken handles a wake-up: either events came, or there is room for ours. Two
-// words in shared memory say which, so both queues may be woken spuriously.
+// woken handles a wake-up: events came, or there is room for ours. Two words
+// in shared memory say which, so both queues may be woken spuriously.
 func (p *queuePair) woken() {
 	p.recvCQ.inbox.signal(p)
 	if p.starved.CompareAndSwap(true, false) {
@@ -112,9 +112,9 @@ func (p *queuePair) woken() {
 	}
 }
 
-// answer sends a region, once: a correct peer keeps what it has, and one that
-// asks again and does not read could pile up descriptors in flight, of which
-// the kernel permits this user a limited number.
+// answer sends a region, once: a correct peer keeps it, and one that asks
+// again and does not read could pile up descriptors in flight, of which the
+// kernel permits this user a limited number.
 func (p *queuePair) answer(key rdma.Key) error {
 	m := control{kind: kindAnswer, key: key, status: rdma.StatusRemoteKey}
 	again := false
@@ -195,7 +195,7 @@ func (p *queuePair) unmap(key rdma.Key) {
 	}
 }
 
-// revoke tells the peer to unmap a region, if it has it. A peer that does not
+// revoke asks the peer to unmap a region, if it has it. A peer that does not
 // read only keeps the memory longer: the table already shows that the region
 // is closed.
 func (p *queuePair) revoke(key rdma.Key) {

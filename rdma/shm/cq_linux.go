@@ -17,7 +17,7 @@ import (
 //	hot     receive rings of pairs that are or were busy: every Poll
 //	        reads one cached line of each
 //	cold    receive rings of idle pairs: armed, so their senders send a
-//	        wake-up; each Poll checks a few in turn as well, which
+//	        wake-up; each Poll also checks a few, round robin, which
 //	        finds events sooner when the process is too busy to read
 //	        its sockets
 //
@@ -30,11 +30,11 @@ import (
 type completionQueue struct {
 	dev *device
 
-	// mu guards what follows. Poll holds it while it runs, so once a Close
-	// has taken it, its pair is no longer polled.
+	// mu guards the fields below. Poll holds it while it runs, so once a
+	// Close has taken it, its pair is no longer polled.
 	mu    sync.Mutex
 	rings ringLists
-	dying []*queuePair // failed: deliver what arrived, then the error
+	dying []*queuePair // failed: deliver the arrived events, then the error
 	turn  uint         // polls
 
 	inbox inbox
@@ -123,8 +123,8 @@ func (q *completionQueue) pollDying(dst []rdma.Completion) int {
 		p := q.dying[0]
 		got := p.ring.drain(dst[n:])
 		n += got
-		// A hostile peer can push forever: no more than its ring's depth can
-		// have been there when the pair failed.
+		// A hostile peer can push forever: the ring cannot have held more
+		// than its depth when the pair failed.
 		if p.drained += got; got > 0 && p.drained < p.recvDepth {
 			continue
 		}
@@ -143,7 +143,7 @@ func (q *completionQueue) pollDying(dst []rdma.Completion) int {
 	return n
 }
 
-// look reports whether Wait is over.
+// look reports whether Wait must return.
 func (q *completionQueue) look() bool {
 	if q.inbox.any() {
 		return true
@@ -213,7 +213,7 @@ func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error
 	}
 }
 
-// over is Wait's result when something happened.
+// over is Wait's result after an event.
 func (q *completionQueue) over() error {
 	if q.closed.Load() {
 		return rdma.ErrClosed

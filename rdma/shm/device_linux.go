@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// device is the protection domain: what one Open made.
+// device is the protection domain of one Open.
 type device struct {
 	opt   Options
 	table *table
@@ -59,8 +59,8 @@ func (d *device) Info() rdma.Info {
 	}
 }
 
-// Close closes everything made from the device: first what creates new
-// objects, memory last.
+// Close closes everything made from the device: first the sources of
+// new objects, memory last.
 func (d *device) Close() error {
 	d.mu.Lock()
 	if d.closed {

@@ -112,7 +112,7 @@ func (p *queuePair) dial(ctx context.Context, addr string, ring int, private []b
 	defer interrupt()
 
 	hello := greeting{kind: kindHello, version: version, depth: uint16(p.recvDepth), private: private}
-	// A listener that has refused already has closed its end, and said why.
+	// A listener that has refused already has closed its end, and sent the reason.
 	if err := sendMessage(c, hello.encode(), ring, p.dev.table.fd); err != nil && !errors.Is(err, unix.EPIPE) {
 		return err
 	}

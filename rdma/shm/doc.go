@@ -1,7 +1,7 @@
 // Package shm is the verbs provider for processes of one host: regions are
 // sealed memory files (memfd) that peers map, so that Reads and Writes are
 // loads and stores of the initiator. The target spends no time on them; they
-// work even while its workers are busy or stopped, or its whole process is.
+// work even while its workers or its whole process are busy or stopped.
 //
 //	client process                                server process
 //	--------------                                --------------
@@ -23,21 +23,21 @@
 // F_SEAL_FUTURE_WRITE, so no peer can ever write it; one without remote
 // access never leaves it. Within a region that a peer may write, the
 // initiator checks bounds and closed regions, as it has the memory already.
-// What peers share is per connection (receive ring, socket), so a hostile one
-// harms only its own connection. Every file that arrives must be sealed
+// Peers share memory per connection only (receive ring, socket), so a hostile
+// one harms only its own connection. Every file that arrives must be sealed
 // against resizing, so that no peer can truncate it under a mapping (SIGBUS).
 //
-// The socket's file mode determines who may connect (Options.SocketMode). Both
-// sides know from the kernel which process and user the other one is.
+// The socket's file mode determines which users may connect (Options.SocketMode).
+// Each side knows the other's process and user from the kernel.
 //
 // # Bounds
 //
-// What a peer costs is bounded, for each connection and for all (Options): the
-// connections, those that have yet to say hello, and the bytes of the peers'
-// memory that are mapped. Who exceeds a bound is refused, or loses its own
-// connection and is told why; when all together hold too much, who holds most
-// makes room. A process counts for itself, unless it is of a user other than
-// this process's: all processes of such a user count together.
+// The cost of peers is bounded, for each connection and for all (Options): the
+// connections, those that have not sent their hello, and the bytes of the peers'
+// memory that are mapped. A peer that exceeds a bound is refused, or loses its own
+// connection and gets the reason; when all together hold too much, the source that
+// holds most makes room. A process is a source of its own, unless it is of a user
+// other than this process's: all processes of such a user count together.
 //
 // Nothing waits for a peer that does not read its socket. Wake-ups and
 // revocations are dropped when it is full, which is safe (file ring.go); an

@@ -74,8 +74,8 @@ func noneLeft(t *testing.T) {
 	})
 }
 
-// FuzzControl: whatever a connected peer sends, with whatever descriptors, ends
-// at most its own connection. No descriptor stays open.
+// FuzzControl: any messages of a connected peer, with any descriptors, end at
+// most its own connection. No descriptor stays open.
 func FuzzControl(f *testing.F) {
 	var b [answerBytes]byte
 	for _, c := range controls {
@@ -121,8 +121,8 @@ func FuzzControl(f *testing.F) {
 	})
 }
 
-// FuzzGreeting: whatever a dialer sends first is refused, or accepted if it is
-// a hello; the listener goes on. No descriptor stays open.
+// FuzzGreeting: any first message of a dialer is refused, or accepted if it is
+// a hello; the listener continues. No descriptor stays open.
 func FuzzGreeting(f *testing.F) {
 	for _, g := range []greeting{
 		{kind: kindHello, version: version, depth: 3, private: []byte("p")},

@@ -20,8 +20,8 @@ var (
 )
 
 // newcomer is a connection whose hello has not arrived. Any number may come:
-// when they are too many the oldest one of whoever has most is closed, so that
-// a dialer that speaks at once finds a place.
+// beyond the limit the oldest one of the source that has most is closed, so
+// that a dialer that speaks at once finds a place.
 type newcomer struct {
 	l     *listener
 	conn  *net.UnixConn
@@ -49,7 +49,7 @@ func (l *listener) welcome(c *net.UnixConn) (*newcomer, error) {
 // leave makes room for others. It does not wait.
 func (n *newcomer) leave(why error) {
 	if !n.over.CompareAndSwap(false, true) {
-		return // it has spoken
+		return // its hello has arrived
 	}
 	refuseNow(n.conn, errSilent.Error()+": "+why.Error())
 	_ = n.conn.Close()
@@ -104,8 +104,8 @@ func (n *newcomer) greet() *connRequest {
 	return r
 }
 
-// leave makes room for others, while nobody has accepted the connection. Accept
-// fails then.
+// leave makes room for others, before the connection is accepted. Accept fails
+// then.
 func (r *connRequest) leave(why error) {
 	refuseNow(r.conn, why.Error())
 	_ = r.conn.Close()

@@ -9,16 +9,16 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// holding is what one connection holds of the device's budgets. When one of
-// them needs the room, it ends the connection.
+// holding is the share of the device's budgets that one connection holds.
+// When one of them needs the room, it ends the connection.
 type holding struct {
 	from       string          // the source that the peer counts for
 	connection *budget.Account // nil if this side dialed
 	mapped     *budget.Account
 
 	mu    sync.Mutex
-	cause error       // why it was cut
-	end   func(error) // how to end the connection as it is now
+	cause error       // why the connection was cut
+	end   func(error) // ends the connection in its present state
 }
 
 // holdFor opens the accounts of a connection that end ends, for the peer.
@@ -41,7 +41,7 @@ func (h *holding) cut(why error) {
 	end(why)
 }
 
-// why adds that the connection was cut, if it was, to an error that this caused.
+// why adds to an error that the connection was cut, if that caused the error.
 func (h *holding) why(err error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,8 +51,8 @@ func (h *holding) why(err error) error {
 	return fmt.Errorf("%w: %w", h.cause, err)
 }
 
-// endBy replaces how the connection is ended. The error is that of a cut which
-// came before.
+// endBy replaces the function that ends the connection. The error is that of
+// an earlier cut.
 func (h *holding) endBy(end func(error)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +60,7 @@ func (h *holding) endBy(end func(error)) error {
 	return h.cause
 }
 
-// close gives back everything. A second time does nothing.
+// close returns everything. A second call does nothing.
 func (h *holding) close() {
 	h.connection.Close()
 	h.mapped.Close()

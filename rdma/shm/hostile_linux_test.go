@@ -112,7 +112,7 @@ func isTimeout(err error) bool {
 }
 
 // Each violation fails the hostile pair with its status, once, and nothing
-// else: another connection of the same queue goes on.
+// else: another connection of the same queue continues.
 func TestHostilePeers(t *testing.T) {
 	var b [answerBytes]byte
 	encode := func(c control) []byte { return append([]byte(nil), c.encode(&b)...) }
@@ -270,7 +270,7 @@ func TestSilentPeerDoesNotBlockPost(t *testing.T) {
 	}
 }
 
-// Connections that send nothing, or nonsense, do not keep others out.
+// Connections that send nothing, or nonsense, do not exclude others.
 func TestBadConnectionsAtTheListener(t *testing.T) {
 	s := newSide(t, 4096)
 	l := listen(t, s)

@@ -161,7 +161,7 @@ func TestInboxGrows(t *testing.T) {
 	}
 }
 
-// Connections opened and closed, from either side, leave nothing behind.
+// Connections opened and closed, from either side, leak nothing.
 func TestNothingLeaks(t *testing.T) {
 	c, s := newSide(t, 4096), newSide(t, 4096)
 	l := listen(t, s)

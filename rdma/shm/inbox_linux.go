@@ -67,7 +67,7 @@ func (b *inbox) put(cs []rdma.Completion) {
 	b.notifyLocked()
 }
 
-// signal says that p's ring has events, or that p failed.
+// signal reports that p's ring has events, or that p failed.
 func (b *inbox) signal(p *queuePair) {
 	if p.signalled.Swap(true) {
 		return // in the list already
@@ -147,7 +147,7 @@ func (b *inbox) wakeWaiter() {
 }
 
 // sleep announces that the waiter is about to receive from wake, unless
-// something is there already.
+// a reason to return exists already.
 func (b *inbox) sleep() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,9 +30,9 @@ const (
 // none, it has 25 ms to do so.
 const MaxSilent = 256
 
-// What a connection takes of this process: descriptors for the socket and for
-// the ring that its user registers; mappings of the receive ring, the peer's
-// ring, table and region, the registered ring and its mirror.
+// The cost of a connection to this process: descriptors for the socket and
+// for the ring that its user registers; mappings of the receive ring, the
+// peer's ring, table and region, the registered ring and its mirror.
 const (
 	filesPerConnection    = 2
 	mappingsPerConnection = 6

@@ -26,8 +26,8 @@ import (
 //	revoke  kind | 0 ... | key at 8
 //	end     kind | reason...
 //
-// End is the last message of who ends a connection because of a limit. Peers
-// from before it was added take it for garbage, and the connection for ended.
+// End is the last message of the side that ends a connection because of a limit.
+// Older peers, which do not know it, treat it as garbage and end the connection.
 const (
 	kindHello = iota + 1
 	kindAccept
@@ -88,8 +88,8 @@ func (g *greeting) encode() []byte {
 	return append(b, g.private...)
 }
 
-// decodeGreeting copies what it keeps. A version other than ours is not an
-// error: only kind and version are filled in then.
+// decodeGreeting copies the bytes that it keeps. A version other than ours
+// is not an error: only kind and version are filled in then.
 func decodeGreeting(b []byte) (g greeting, err error) {
 	if len(b) < 12 {
 		return g, fmt.Errorf("%w: greeting of %d bytes, need 12", errMessage, len(b))
@@ -139,8 +139,8 @@ type control struct {
 	reason     string // of an end, which has nothing else
 }
 
-// encode puts the message into b and returns its bytes. Of an end that is the
-// kind alone.
+// encode puts the message into b and returns its bytes. Of an end it encodes
+// the kind alone.
 func (c *control) encode(b *[answerBytes]byte) []byte {
 	*b = [answerBytes]byte{c.kind, byte(c.status), byte(c.access)}
 	binary.LittleEndian.PutUint32(b[4:], c.slot)

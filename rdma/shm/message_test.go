@@ -26,7 +26,7 @@ func TestGreetingRoundTrip(t *testing.T) {
 
 func TestGreetingOfAnotherVersion(t *testing.T) {
 	g := greeting{kind: kindHello, version: 99, depth: 256}
-	b := g.encode()[:12] // what all versions have in common
+	b := g.encode()[:12] // common to all versions
 	got, err := decodeGreeting(b)
 	if err != nil || got.version != 99 || got.kind != kindHello {
 		t.Errorf("%+v, %v", got, err)

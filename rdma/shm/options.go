@@ -11,9 +11,9 @@ import (
 
 // Options configure a device. The zero value works.
 type Options struct {
-	// SocketMode is the file mode of a Listener's socket and determines who
-	// may connect: write permission on the socket is the permission. 0 means
-	// 0600, this user only. Root always may.
+	// SocketMode is the file mode of a Listener's socket and determines
+	// which users may connect: those with write permission on the socket. 0
+	// means 0600, this user only. Root always may.
 	SocketMode os.FileMode
 	// SpinMax bounds the spinning of one Wait before it sleeps. 0 means
 	// spin.WakeCost, negative means none.
@@ -26,8 +26,8 @@ type Options struct {
 
 	// MaxMapped bounds the bytes of its peer's regions that a connection has
 	// mapped at a time. The peer's ring and table, little more than 1 MiB, are
-	// not counted here. 0 means 16 TiB, which is for who dials a server that it
-	// trusts; who listens should allow no more than its requests need.
+	// not counted here. 0 means 16 TiB, for a client that dials a server it
+	// trusts; a server should allow no more than its requests need.
 	MaxMapped int64
 	// Mapped counts the bytes that all connections, dialed and accepted, have
 	// mapped of their peers' memory. nil means no limit.
@@ -37,7 +37,7 @@ type Options struct {
 	// that allows MaxConnections, to one source, too.
 	Connections *budget.Budget
 	// Silent counts the connections whose hello has not arrived. It must be
-	// one that replaces (budget.NewReplacing). nil means one of the device's
+	// a replacing one (budget.NewReplacing). nil means one of the device's
 	// own that allows MaxSilent.
 	Silent *budget.Budget
 }
@@ -51,8 +51,8 @@ var ErrVersion = errors.New("shm: protocol versions differ")
 
 // ErrLimit means that a connection was refused, or ended, because of MaxMapped
 // or a budget. The request that needed more was not executed; the outcome of
-// others that were outstanding is unknown. Dialing again may succeed when others
-// have left.
+// others that were outstanding is unknown. Dialing again may succeed when
+// others have disconnected.
 var ErrLimit = budget.ErrExceeded
 
 func (o *Options) fill() error {

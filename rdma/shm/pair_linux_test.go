@@ -49,7 +49,7 @@ func listen(t testing.TB, s *side) rdma.Listener {
 	return l
 }
 
-// connect dials from c to l, which is s's.
+// connect dials from c to l, the listener of s.
 func connect(t testing.TB, l rdma.Listener, c, s *side) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

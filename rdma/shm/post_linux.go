@@ -8,15 +8,15 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// pending is a request that waits for the mapping of its key, or behind
-// one that does. Its region stays acquired.
+// pending is a request that waits for the mapping of its key, or for an
+// earlier one that does. Its region stays acquired.
 type pending struct {
 	wr    rdma.WorkRequest
 	local *region
 }
 
 // Post executes the requests, in order. The first one with an unknown key and
-// those behind it wait for the peer's answer instead; the control goroutine
+// those after it wait for the peer's answer instead; the control goroutine
 // executes them then.
 func (p *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 	p.mu.Lock()
@@ -67,7 +67,7 @@ func (p *queuePair) post(w *rdma.WorkRequest) error {
 	}
 	p.pending = append(p.pending, pending{*w, r})
 	if r != nil {
-		p.held = nil // it is pending's now
+		p.held = nil // pending holds it now
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (p *queuePair) acquire(w *rdma.WorkRequest) (*region, error) {
 	return r, nil
 }
 
-// execute carries out a request, unless its key is not mapped yet. There is
+// execute executes a request, unless its key is not mapped yet. There is
 // room for its event.
 func (p *queuePair) execute(w *rdma.WorkRequest, r *region) (status rdma.Status, done bool) {
 	if r != nil {
@@ -184,8 +184,8 @@ func (m *mapping) transfer(op rdma.Op, off uint64, local []byte) rdma.Status {
 	return rdma.StatusOK
 }
 
-// finish records a request's end for report. A failed one takes the pair with
-// it, and is reported first.
+// finish records a request's end for report. A failed request fails the pair,
+// and is reported first.
 func (p *queuePair) finish(w *rdma.WorkRequest, status rdma.Status) {
 	if status == rdma.StatusOK && w.Unsignaled {
 		return
@@ -222,7 +222,7 @@ func (p *queuePair) ask(key rdma.Key) {
 	})
 }
 
-// resume executes what waits, up to the next unknown key.
+// resume executes the waiting requests, up to the next unknown key.
 func (p *queuePair) resume() {
 	for len(p.pending) > 0 && p.fault.Load() == nil {
 		first := p.pending[0]
@@ -253,7 +253,7 @@ func (p *queuePair) drop(status rdma.Status) {
 	p.report()
 }
 
-// flush ends all of them, when the pair has failed.
+// flush ends all pending requests, when the pair has failed.
 func (p *queuePair) flush(first rdma.Status) {
 	for status := first; len(p.pending) > 0; status = rdma.StatusFlushed {
 		p.drop(status)

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is the one at the other end of a socket, as the kernel knows it
-// (SO_PEERCRED): the one that connected, or that listens.
+// process is the process at the other end of a socket, as the kernel
+// knows it (SO_PEERCRED): it connected, or listens.
 type process struct {
 	pid      int32
 	uid, gid uint32
@@ -66,10 +66,10 @@ func (p process) name(prefix string) string {
 	return fmt.Sprintf("%s (pid %d, uid %d)", prefix, p.pid, p.uid)
 }
 
-// source is whose share of a budget the peer takes. A process of root or of
-// this process's own user could end this process anyway, so it counts for
-// itself: its mistakes cost no other process of the user its share. Processes
-// of another user count together, since a hostile user can start any number.
+// source is the source whose share of a budget the peer takes. A process of root or
+// of this process's own user could end this process anyway, so it is a source of
+// its own: its mistakes cost no other process of the user its share. Processes of
+// another user count together, since a hostile user can start any number.
 func (p process) source(self uint32) string {
 	if p.uid == 0 || p.uid == self {
 		return fmt.Sprintf("pid %d", p.pid)
@@ -89,9 +89,9 @@ func (p process) mayConnect(mode fs.FileMode, uid, gid uint32) bool {
 	return mode&0o020 != 0 && (p.gid == gid || slices.Contains(p.groups, gid))
 }
 
-// admit refuses users that SocketMode is not for. The kernel has refused them
-// already, unless the socket's file was opened to more users after it was made;
-// its group may be changed.
+// admit refuses users that SocketMode excludes. The kernel has refused them
+// already, unless the socket's file was opened to more users after its
+// creation; its group may be changed.
 func (l *listener) admit(p process) error {
 	file := l.file
 	if now, err := os.Lstat(l.addr); err == nil && os.SameFile(now, l.file) {

@@ -147,7 +147,7 @@ func TestStoppedTargetIsReadAndWritten(t *testing.T) {
 }
 
 // A killed target's memory lives as long as it is mapped; the socket shows
-// that it is gone.
+// the target's end.
 func TestKilledTarget(t *testing.T) {
 	s := newSide(t, 4096)
 	cmd, key := startChild(t, s)

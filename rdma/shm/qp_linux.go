@@ -57,14 +57,14 @@ type queuePair struct {
 	// mu guards Post's side.
 	mu      sync.Mutex
 	tx      *sender
-	table   *view // the peer's
+	table   *view // the peer's table
 	maps    map[rdma.Key]*mapping
-	last    *mapping // most requests name the key of the one before
+	last    *mapping // most requests name the key of the previous one
 	mapped  int64    // bytes of maps
 	pending []pending
 	imms    int               // WriteImms among them: their slots are reserved
-	held    *region           // of the Post under way, nil between them
-	ended   []rdma.Completion // of it, not yet reported
+	held    *region           // of the current Post, nil between Posts
+	ended   []rdma.Completion // of the current Post, not yet reported
 	timer   *time.Timer
 	wakeDue bool
 
@@ -78,7 +78,7 @@ type fault struct {
 	first rdma.Status // of the oldest outstanding request
 	recv  rdma.Status // of the receive side's one completion
 	err   error
-	post  error // what Post returns
+	post  error // the error that Post returns
 }
 
 // fail puts the pair into the error state, once. It never waits and may be
@@ -164,8 +164,8 @@ func (d *device) newQueuePair(cfg rdma.QPConfig) (p *queuePair, fd int, err erro
 	return p, fd, nil
 }
 
-// attach completes a pair with what the peer sent: its ring and table,
-// in fds, which the caller closes.
+// attach completes a pair with the peer's ring and table, in fds, which
+// the caller closes.
 func (p *queuePair) attach(c *net.UnixConn, peer string, g greeting, fds []int) (err error) {
 	if len(fds) != maxFds {
 		return fmt.Errorf("%w: greeting with %d descriptors, need %d", errMessage, len(fds), maxFds)
@@ -211,8 +211,8 @@ func (p *queuePair) start() error {
 	p.recvCQ.mu.Lock()
 	p.recvCQ.rings.add(&p.ring, false)
 	p.recvCQ.mu.Unlock()
-	// Not before: a pair that fails is signalled to its queue, and one that
-	// never started has no memory for it to look at.
+	// Not before: a pair that fails is signalled to its queue, which must
+	// not look at the missing memory of one that never started.
 	if why := p.holds.endBy(p.cut); why != nil {
 		p.cut(why)
 	}

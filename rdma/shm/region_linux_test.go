@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// A peer that has a read-only region's descriptor cannot write it by any
-// means, nor resize it.
+// A peer with the descriptor of a read-only region cannot write it by
+// any means, nor resize it.
 func TestReadOnlyRegionCannotBeWritten(t *testing.T) {
 	s := newSide(t, 4096)
 	r, err := s.dev.Register(2*pageBytes, rdma.LocalWrite|rdma.RemoteRead)

@@ -31,7 +31,7 @@ func (r *connRequest) Peer() string        { return r.peer }
 // Source implements rdma.Sourced.
 func (r *connRequest) Source() string { return r.holds.from }
 
-// drop closes what the dialer sent, and the connection.
+// drop closes the dialer's descriptors, and the connection.
 func (r *connRequest) drop() {
 	closeAll(r.fds)
 	r.fds = nil

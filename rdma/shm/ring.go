@@ -38,7 +38,7 @@ import (
 //	R2  load slot; event? stay awake      S2  load armed; 1? CAS to 0,
 //	R3  sleep                                 then send a wake-up
 //
-// Each side writes, then reads what the other writes. Go's atomics are
+// Each side writes, then reads the other's word. Go's atomics are
 // sequentially consistent (on x86 the store is an XCHG, a full fence): all
 // four lie in one total order. If S1 is before R2, the receiver sees the
 // event. If not, then R1 < R2 < S1 < S2, so the sender sees armed and sends a
@@ -127,7 +127,7 @@ const (
 	ringBroken
 )
 
-// take returns the next event. done publishes what was taken.
+// take returns the next event. done publishes the number taken.
 func (r *receiver) take() (imm, length uint32, state ringState) {
 	s := r.slot(r.pos)
 	w := s.Load()

@@ -25,8 +25,8 @@ const sendTimeout = time.Second
 // errFull means that the peer does not read its socket.
 var errFull = errors.New("shm: peer does not read its control messages")
 
-// checkPath refuses what is not a path: abstract names ("@...") have no file
-// mode that would guard them.
+// checkPath refuses abstract names ("@..."), which no file mode guards, and
+// other names that are no path.
 func checkPath(addr string) error {
 	switch {
 	case addr == "" || addr[0] == '@' || strings.ContainsRune(addr, 0):
@@ -57,8 +57,8 @@ func receiveMessage(c *net.UnixConn, buf []byte) (b []byte, fds []int, err error
 	return in.receive()
 }
 
-// inlet receives packets. It is there for wake-ups, of which there may be one per
-// request: net's ReadMsgUnix allocates the sender's address for each.
+// inlet receives packets. It exists because of wake-ups, of which there may be
+// one per request: net's ReadMsgUnix allocates the sender's address for each.
 type inlet struct {
 	raw    syscall.RawConn
 	buf    []byte
@@ -159,7 +159,7 @@ func newOutlet(c *net.UnixConn) (*outlet, error) {
 
 func (o *outlet) sendWake() { _ = o.raw.Control(o.wake) }
 
-// sendEnd tells the peer why this side ends the connection, if there is room.
+// sendEnd sends the peer the reason for ending the connection, if there is room.
 func (o *outlet) sendEnd(reason string) {
 	b := append([]byte{kindEnd}, reason[:min(len(reason), maxReason)]...)
 	_ = o.raw.Control(func(fd uintptr) {

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// The table tells peers which regions are still open. There is one per
+// The table shows peers which regions are still open. There is one per
 // device, mapped read-only by all peers, with a word for each region's slot:
 //
 //	offset 0   8   16  ...      tableBytes

@@ -14,8 +14,8 @@ import (
 //
 // A region is identified by its file: while a view exists the kernel gives
 // the inode's number to no other (Linux 5.9; before, after 2^32 files). Only
-// what is mapped for reading is shared: the kernel decides, each time,
-// whether a descriptor may be mapped for writing.
+// mappings for reading are shared: the kernel decides, each time, whether a
+// descriptor may be mapped for writing.
 type view struct {
 	mem  []byte
 	key  viewKey

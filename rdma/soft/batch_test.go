@@ -27,8 +27,8 @@ func (c counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestBatching: all requests of a Post, and of all Posts while a Write is
-// under way, leave in one Write.
+// TestBatching: all requests of a Post, and of all Posts during a Write,
+// leave in one Write.
 func TestBatching(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var writes atomic.Int64
@@ -129,7 +129,7 @@ func TestAcks(t *testing.T) {
 }
 
 // TestPostDoesNotBlock: a peer that reads nothing does not block Post,
-// however much is posted, on any kind of stream.
+// for any number of posted bytes and any kind of stream.
 func TestPostDoesNotBlock(t *testing.T) {
 	const queued = 1 << 20
 	for name, o := range map[string]Options{
@@ -161,8 +161,8 @@ func TestPostDoesNotBlock(t *testing.T) {
 			wr := request(rdma.OpWrite, 0, c.mem, 0, 64<<10, c.mem, 0)
 			q := c.q.(*queuePair)
 			posted := 0
-			// Full while the rest of a buffer is still on its way is not full
-			// for good: the backlog must have stopped shrinking.
+			// A queue that is full while the rest of a buffer is in flight
+			// may empty: the backlog must have stopped shrinking.
 			for last := -1; ; {
 				n, err := c.q.Post([]rdma.WorkRequest{wr})
 				if posted += n; err == nil {

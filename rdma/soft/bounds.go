@@ -9,27 +9,27 @@ import (
 	"github.com/catfish-index/catfish/rdma/budget"
 )
 
-// This file is what a peer may cost: one place among the queue pairs that
-// listeners accepted, memory for what it has yet to take, and time.
+// This file bounds the cost of a peer: one place among the queue pairs that
+// listeners accepted, memory for bytes that it has not taken, and time.
 //
 // Memory is counted where buffers grow and shrink, not per message. Small ones
 // are free, so that most queue pairs never touch the budget's lock.
 //
 // A queue pair is cut by a goroutine that needs the room for another one, and
-// that may hold the other one's mu. So cutting takes no lock: it leaves the
+// that may hold the other one's mu. So cutting takes no lock: it stores the
 // reason in cutFor and ends the NIC goroutine's socket read.
 
 const (
 	// leastRate is the rate, in bytes per second, at which a peer must at
-	// least send a frame that it began, and take what is sent to it.
+	// least send a frame that it began, and read from its stream.
 	leastRate = 64 << 10
 
-	// freeBytes of an outbox are not counted: what messages and heartbeats
-	// need. So a queue pair without large answers ends for none.
+	// freeBytes of an outbox are not counted: messages and heartbeats need
+	// that much. So a queue pair without large answers is never cut.
 	freeBytes = 32 << 10
 )
 
-// transferTime is what n bytes take at leastRate.
+// transferTime is the time of n bytes at leastRate.
 func transferTime(n int) time.Duration {
 	return time.Duration(n) * time.Second / leastRate
 }
@@ -46,7 +46,7 @@ func (q *queuePair) admit() error {
 	return nil
 }
 
-// leave closes the accounts. A second time does nothing.
+// leave closes the accounts. A second call does nothing.
 func (q *queuePair) leave() {
 	q.unsent.Close()
 	q.place.Close()
@@ -83,11 +83,11 @@ func (q *queuePair) settleLocked() error {
 	return nil
 }
 
-// trimTicks is after how many of the monitor's ticks buffers that were not
-// needed are given up: about rdma.PeerTimeout.
+// trimTicks is the number of the monitor's ticks after which unneeded
+// buffers are released: about rdma.PeerTimeout.
 const trimTicks = ticksPerTimeout
 
-// trimLocked gives large buffers up if little was sent for trimTicks.
+// trimLocked releases large buffers if little was sent for trimTicks.
 func (q *queuePair) trimLocked() {
 	o := &q.box
 	if o.ticks++; o.ticks < trimTicks {
@@ -96,7 +96,7 @@ func (q *queuePair) trimLocked() {
 	if o.peak <= freeBytes/2 && !o.writing && len(o.buf) == 0 &&
 		cap(o.buf)+cap(o.spare) > freeBytes {
 		o.buf, o.spare = nil, nil
-		_ = q.settleLocked() // gives back, which cannot fail
+		_ = q.settleLocked() // returns bytes, which cannot fail
 	}
 	o.ticks, o.peak = 0, 0
 }

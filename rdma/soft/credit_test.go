@@ -32,7 +32,7 @@ func TestRecvCredits(t *testing.T) {
 			if n := fill(); n != depth {
 				t.Errorf("depth %d: full after %d events", depth, n)
 			}
-			// However long it takes: time alone gives no credit.
+			// Time alone gives no credit.
 			if err := c.send.Wait(context.Background(), time.Minute); err == nil {
 				if n := fill(); n != 0 {
 					t.Errorf("depth %d: %d more without a poll", depth, n)

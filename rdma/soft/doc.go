@@ -18,14 +18,14 @@
 // Read in this order: frame.go (the wire format), queuepair.go (Post),
 // outbox.go (writing to the connection), reader.go (the NIC goroutine),
 // target.go, initiator.go, teardown.go (how a queue pair ends), monitor.go
-// (silent peers), bounds.go (what a peer may hold).
+// (silent peers), bounds.go (the limits of a peer's holdings).
 //
 // # Why there is no deadlock
 //
 // Two peers could wait for each other if a NIC goroutine stopped reading
 // because it cannot write. It never does: it writes without blocking, or
-// passes the bytes to another goroutine (outbox.go). What accumulates is
-// bounded by credits. Only a peer that ignores its credits, which no correct
+// passes the bytes to another goroutine (outbox.go). Credits bound the
+// accumulated bytes. Only a peer that ignores its credits, which no correct
 // peer does, reaches a bound; its connection is ended.
 //
 //	what                          bounded by               granted by
@@ -35,9 +35,9 @@
 //	bytes of one request          Options.MaxRequest       target (handshake)
 //	bytes posted, not yet sent    Options.QueuedBytes      initiator
 //
-// Peers that keep to their credits may still be many, slow or silent. What all
-// of them hold together is bounded by the budgets of Options (bounds.go), and
-// what they begin, or leave to be taken, by time.
+// Peers that keep to their credits may still be many, slow or silent. The
+// budgets of Options bound their holdings together (bounds.go), and timeouts
+// bound the frames that they begin and the bytes that they do not read.
 //
 // Acks, credits and pongs are counters and flags, sent in their latest state,
 // so they need no bound.
@@ -46,6 +46,6 @@
 //
 // In order: listener.mu, device.mu, queuePair.mu, then completionQueue.mu or
 // that of a budget. A budget calls back without its lock, but perhaps with a
-// queue pair's held, so what it calls takes no lock. No lock is held during a
+// queue pair's held, so the callback takes no lock. No lock is held during a
 // system call that can block.
 package soft

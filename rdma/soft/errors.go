@@ -10,12 +10,12 @@ import (
 // ErrOptions: Open got Options that cannot work. Nothing was opened.
 var ErrOptions = errors.New("soft: bad options")
 
-// ErrProtocol: the peer sent what no correct peer of this version sends.
-// It ends the connection; what was outstanding has an unknown effect.
+// ErrProtocol: the peer sent bytes that no correct peer of this version sends.
+// It ends the connection; outstanding requests have an unknown effect.
 var ErrProtocol = errors.New("soft: protocol violation")
 
-// ErrStalled: the peer took what was sent to it too slowly, or not at all. It
-// ends the connection; what was outstanding has an unknown effect.
+// ErrStalled: the peer read too slowly, or not at all. It ends the
+// connection; outstanding requests have an unknown effect.
 var ErrStalled = errors.New("soft: peer does not take what is sent to it")
 
 // VersionError: the two sides speak different protocol versions. It wraps

@@ -51,9 +51,9 @@ func greets(conn net.Conn) (*hello, error) {
 	return readHello(conn, "target")
 }
 
-// TestSilentFlood: dialers that say nothing end each other, the oldest of the
-// host that has most first. Others have all their time, and so has one of the
-// same host until as many came after it as there is room for.
+// TestSilentFlood: silent dialers end each other, the oldest of the host that
+// has most first. Others keep their full time, and so does one of the same
+// host until the dialers after it fill the room.
 func TestSilentFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 16
@@ -97,7 +97,7 @@ func TestSilentFlood(t *testing.T) {
 }
 
 // TestWaitingBound: dialers that spoke and wait for an Accept that does not
-// come are bounded, too, and are told so.
+// come are bounded, too, and get the reason.
 func TestWaitingBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 4
@@ -165,9 +165,9 @@ func TestQueuePairBudget(t *testing.T) {
 	})
 }
 
-// TestUnreadAnswers: peers that do not take what they read are ended before
-// they hold more than their budget, those that hold most first; another host
-// is served meanwhile. When all have left nothing is held.
+// TestUnreadAnswers: peers that do not take the answers to their Reads are ended
+// before they hold more than their budget, those that hold most first; another host
+// is served meanwhile. When all have disconnected, no bytes are held.
 func TestUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, total = 1 << 20, 4 << 20
@@ -223,7 +223,7 @@ func TestUnreadAnswers(t *testing.T) {
 }
 
 // TestSlowReader: a peer that takes a little in every StallTimeout, but less
-// than leastRate, is ended when all that was sent should have arrived.
+// than leastRate, is ended when all sent bytes should have arrived.
 func TestSlowReader(t *testing.T) {
 	for _, rate := range []int{leastRate / 2, 2 * leastRate} {
 		t.Run(fmt.Sprintf("rate=%d", rate), func(t *testing.T) {
@@ -240,7 +240,7 @@ func TestSlowReader(t *testing.T) {
 				quiet := make(chan struct{})
 				defer func() { <-quiet }()
 				defer p.conn.Close()
-				go func() { // says that it lives
+				go func() { // reports that it lives
 					defer close(quiet)
 					for {
 						if _, err := p.conn.Write(appendHeader(nil, kindPong, false, 0)); err != nil {
@@ -279,9 +279,9 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestTrim: large buffers are given up when they are not needed for a while,
-// and those of a queue pair that ended at once, though its owner keeps it.
-func TestTrim(t *testing.T) {
+// TestLargeBuffersAreReleased: large buffers are released when they are not needed
+// for a while, and those of an ended queue pair at once, though its owner keeps it.
+func TestLargeBuffersAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 512 << 10
 		pn := newPipes()
@@ -310,8 +310,8 @@ func TestTrim(t *testing.T) {
 	})
 }
 
-// FuzzHello: whatever a dialer sends first, there is an error or a hello that
-// keeps the limits, and no more is read than that.
+// FuzzHello: any first bytes of a dialer are an error or a hello within the
+// limits, and no more than the hello is read.
 func FuzzHello(f *testing.F) {
 	good := hello{recvDepth: 8, sendDepth: 8, maxRequest: 1 << 20, readWindow: 1 << 20, body: []byte("private")}
 	f.Add(good.encode())

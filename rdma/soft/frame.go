@@ -38,8 +38,8 @@ import (
 //     had no effect, and that nothing after s was or will be executed.
 //   - CREDIT n: n events of WRITE_IMMs have been polled since the connection
 //     began. At most RecvDepth more than n may be sent.
-//   - A PING is answered by a PONG. A PONG may also be sent unasked, to say
-//     "still here" while a long frame arrives.
+//   - A PING is answered by a PONG. A PONG may also be sent without a PING,
+//     to show that a side is alive while a long frame arrives.
 //
 // Flag 1 (answer) of a request asks for an ACK as soon as it is executed;
 // others are acknowledged with the next bytes sent in that direction, or when

@@ -127,7 +127,7 @@ func (h *hello) validate() error {
 	return nil
 }
 
-// checkConfig applies defaults, and refuses what cannot work.
+// checkConfig applies defaults, and refuses configurations that cannot work.
 func (d *device) checkConfig(cfg *rdma.QPConfig, private []byte) error {
 	if len(private) > rdma.MaxPrivateData {
 		return fmt.Errorf("%w: %d bytes, allowed %d", rdma.ErrTooLarge,

@@ -63,7 +63,7 @@ type hostile struct {
 }
 
 // TestHostilePeer: the connection ends, the owner gets the reason, the peer
-// gets a NAK, memory is unharmed, and other connections go on.
+// gets a NAK, memory is unharmed, and other connections continue.
 func TestHostilePeer(t *testing.T) {
 	const size = 4096
 	c, s := open(t, Options{}, size), open(t, Options{}, size)

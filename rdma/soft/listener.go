@@ -28,8 +28,8 @@ const (
 //
 //	stream --> silent --hello--> waiting --Accept--> queue pair
 //
-// Silent streams are shed by source and by age; those that wait keep their
-// place, unless another source has less.
+// Silent streams are closed by source and by age; those that wait keep
+// their place, unless another source has less.
 type listener struct {
 	dev      *device
 	ln       net.Listener
@@ -123,7 +123,7 @@ func (l *listener) admit(conn net.Conn) error {
 	return nil
 }
 
-// enter moves a stream into a budget, out of the one that it was in.
+// enter moves a stream into a budget, out of its previous one.
 func (l *listener) enter(h *handshake, b *budget.Budget) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

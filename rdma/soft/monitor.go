@@ -8,16 +8,16 @@ import (
 )
 
 // The monitor checks all queue pairs of a device ticksPerTimeout times per
-// PeerTimeout. It detects peers that are gone without having closed the
-// connection (power cut, SIGSTOP, unplugged cable):
+// PeerTimeout. It detects peers that ended without closing the connection
+// (power cut, SIGSTOP, unplugged cable):
 //
 //   - A peer that owes something (requests without an answer, a PONG) and is
 //     silent for a whole tick is sent a PING. Its NIC goroutine answers, so
 //     a peer with busy workers does not look dead.
-//   - After silentTicks it is given up. Ticks are counted, not time: if this
-//     process itself was stopped, that counts as one tick only.
+//   - After silentTicks it counts as dead. Ticks are counted, not time: if
+//     this process itself was stopped, that counts as one tick only.
 //   - A side that is receiving a long frame sends a PONG each tick, since
-//     the PING of the other side waits behind that frame.
+//     the PING of the other side waits for the end of the frame.
 //
 // Of 8 ticks, detection takes 7 at most: one until the silence is noticed,
 // and silentTicks + 1.

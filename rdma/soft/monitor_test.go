@@ -39,8 +39,8 @@ func mutePeer(t *testing.T, pn *pipes, hears bool) (pings *int, conn func() net.
 	return pings, func() net.Conn { return <-accepted }
 }
 
-// TestSilentPeer: a peer that neither answers nor closes is given up within
-// PeerTimeout, whether or not it still reads.
+// TestSilentPeer: a peer that neither answers nor closes counts as dead
+// within PeerTimeout, whether or not it still reads.
 func TestSilentPeer(t *testing.T) {
 	for _, hears := range []bool{true, false} {
 		for _, after := range []time.Duration{0, 130 * time.Millisecond, time.Hour} {
@@ -82,8 +82,8 @@ func TestSilentPeer(t *testing.T) {
 	}
 }
 
-// TestIdle: probes keep an idle connection up, and detect a dead peer.
-func TestIdle(t *testing.T) {
+// TestIdleConnectionIsProbed: probes keep an idle connection up, and detect a dead peer.
+func TestIdleConnectionIsProbed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pn := newPipes()
 		c, s := pairOf(t, pn.options(Options{}), 64)
@@ -162,7 +162,7 @@ func TestStalledReader(t *testing.T) {
 		must(t, err)
 		peer := conn()
 		quiet := make(chan struct{})
-		go func() { // "alive", every second
+		go func() { // reports that it lives, every second
 			defer close(quiet)
 			for {
 				if _, err := peer.Write(appendHeader(nil, kindPong, false, 0)); err != nil {

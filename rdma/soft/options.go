@@ -27,8 +27,8 @@ const (
 	DefaultFrameTimeout = 5 * time.Second
 
 	// DefaultStallTimeout bounds how long a peer may leave writeChunk
-	// bytes unread. What is sent at once must be taken within that and the
-	// time that it takes at leastRate.
+	// bytes unread. Bytes sent at once must be taken within that time plus
+	// their time at leastRate.
 	DefaultStallTimeout = 10 * time.Second
 
 	// DefaultKeepAlive is the silence after which an idle connection is
@@ -72,13 +72,13 @@ type Options struct {
 
 	// MaxHandshakes bounds, per Listener, the streams whose hello has not
 	// arrived. Beyond it the oldest of the host that has most of them is
-	// closed, so that who speaks at once gets in. As many more may wait for
-	// Accept.
+	// closed, so a dialer that speaks at once is served. The same number
+	// may wait for Accept.
 	MaxHandshakes int
 
 	// QueuePairs bounds the queue pairs that listeners accept, by the dialers'
-	// hosts. What exceeds it is rejected with a text that names the limit.
-	// Nil: no bound.
+	// hosts. Queue pairs beyond it are rejected with a text that names the
+	// limit. Nil: no bound.
 	QueuePairs *budget.Budget
 	// Unsent bounds the bytes that accepted queue pairs hold for peers that do
 	// not take them. A queue pair that exceeds it, or has most when others
@@ -90,12 +90,12 @@ type Options struct {
 	// spin.WakeCost, negative not at all.
 	Spin time.Duration
 
-	// Log receives what cannot be returned to any caller, such as refused
-	// handshakes. Nil discards it.
+	// Log receives errors that cannot be returned to any caller, such as
+	// refused handshakes. Nil discards it.
 	Log *slog.Logger
 }
 
-// withDefaults fills in what is zero and refuses what cannot work.
+// withDefaults sets defaults for zeros and refuses values that cannot work.
 func (o Options) withDefaults() (Options, error) {
 	if o.Detail == "" {
 		o.Detail = "TCP"
@@ -163,7 +163,7 @@ func setDefault[T int | time.Duration](v *T, def T) {
 }
 
 // dialTCP keeps TCP_NODELAY on, which is Go's default: frames are batched
-// here, where it is known what belongs together.
+// here, where it is known which ones belong together.
 func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", addr)

@@ -22,20 +22,20 @@ import (
 //	  |     all sent, nothing new: drop role
 //	  +--- all sent, more came
 //	        the stream is full,
-//	        or inlineRounds are over:  --role-->  send, blocking, until
+//	        or inlineRounds done:      --role-->  send, blocking, until
 //	                                              nothing is left: drop role
 //
 // Posters and NIC goroutines never block in a send. A stream that cannot
 // send without blocking (TLS) is only written to by drain goroutines.
 //
 // ACK, CREDIT and PONG are not queued but generated from the latest state
-// when buf is swapped, after all that was appended before.
+// when buf is swapped, after all frames appended earlier.
 type outbox struct {
 	buf     []byte
 	spare   []byte // the other buffer
 	sending int    // bytes of the buffer being sent
-	// sendingCap is that buffer's capacity, held what is accounted for
-	// (bounds.go).
+	// sendingCap is that buffer's capacity, held the bytes accounted
+	// for (bounds.go).
 	sendingCap, held int
 	// peak is the most bytes sent at once in the last ticks of the monitor.
 	peak, ticks int
@@ -57,11 +57,11 @@ type outbox struct {
 
 const (
 	// inlineRounds bounds how long a poster sends for others: the first round
-	// has its own frames, the second what arrived meanwhile.
+	// has its own frames, the second those that arrived meanwhile.
 	inlineRounds = 2
 
-	// writeChunk is what a blocking send passes at once, and what the peer
-	// must accept within Options.StallTimeout. All that is sent must be
+	// writeChunk is how many bytes a blocking send passes at once, and the
+	// peer must accept within Options.StallTimeout. All sent bytes must be
 	// taken at leastRate, too.
 	writeChunk = 256 << 10
 
@@ -72,13 +72,13 @@ const (
 
 func (o *outbox) queued() int { return len(o.buf) + o.sending }
 
-// dueLocked reports whether there is something that should be sent now.
+// dueLocked reports whether bytes should be sent now.
 func (q *queuePair) dueLocked() bool {
 	o := &q.box
 	return len(o.buf) > 0 || o.ackDue || o.creditDue || o.pingDue || o.pongDue
 }
 
-// takeLocked returns what is to be sent now, empty for nothing.
+// takeLocked returns the bytes to send now, empty for none.
 func (q *queuePair) takeLocked() []byte {
 	o := &q.box
 	if o.broken {
@@ -125,13 +125,13 @@ func (q *queuePair) sentLocked(b []byte) {
 		o.spare = b[:0]
 	}
 	if o.held > 0 {
-		_ = q.settleLocked() // what Take refuses, the next call asks for again
+		_ = q.settleLocked() // bytes that Take refuses are requested again by the next call
 	}
 	q.unstarveLocked() // QueuedBytes
 }
 
-// flushUnlock sends what is due, or leaves it to the holder of the write
-// role. It is called with mu held and returns without it.
+// flushUnlock sends the due bytes, or leaves that to the holder of the
+// write role. It is called with mu held and returns without it.
 func (q *queuePair) flushUnlock() {
 	o := &q.box
 	if o.writing || !q.dueLocked() {
@@ -220,8 +220,8 @@ func (q *queuePair) dropRoleLocked() {
 }
 
 // sendFailed records that the stream is broken. The NIC goroutine will notice
-// it too, but before the end of the stream it may find a NAK or BYE that says
-// more, so it gets some time to read that.
+// it too, but before the end of the stream it may find a NAK or BYE with more
+// detail, so it gets some time to read that.
 func (q *queuePair) sendFailed() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -231,7 +231,7 @@ func (q *queuePair) sendFailed() {
 	}
 }
 
-// brokenGrace is for reading what is already in this machine's buffers.
+// brokenGrace is the time for reading bytes already in this machine's buffers.
 const brokenGrace = 100 * time.Millisecond
 
 // grow makes room for n more bytes.

@@ -37,7 +37,7 @@ type queuePair struct {
 	ackAfter             uint64 // unasked requests after which we ACK
 
 	unpolled atomic.Int64  // signaled completions made, not polled
-	rx       atomic.Uint64 // socket reads that brought something
+	rx       atomic.Uint64 // socket reads that brought bytes
 	inFrame  atomic.Bool   // a long frame is arriving
 	polled   atomic.Uint64 // receives polled
 	credited atomic.Uint64 // receives that the last CREDIT reported; under mu
@@ -150,7 +150,7 @@ func (q *queuePair) Post(wrs []rdma.WorkRequest) (n int, err error) {
 	return n, err
 }
 
-// enqueueLocked checks one request and accepts it, or returns what is wrong.
+// enqueueLocked checks one request and accepts it, or returns what is wrong with it.
 func (q *queuePair) enqueueLocked(wr *rdma.WorkRequest) error {
 	if q.cause != nil {
 		return q.cause
@@ -203,7 +203,7 @@ func (q *queuePair) enqueueLocked(wr *rdma.WorkRequest) error {
 	return nil
 }
 
-// localBuffer checks a request by itself and returns its local bytes.
+// localBuffer checks a request on its own and returns its local bytes.
 func (q *queuePair) localBuffer(wr *rdma.WorkRequest) ([]byte, error) {
 	most := q.maxWrite
 	switch wr.Op {

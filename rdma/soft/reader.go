@@ -21,10 +21,10 @@ const (
 
 // reader is the NIC goroutine of one queue pair.
 //
-// It decodes frames from buf[r:w] and executes them one after the other. The
-// results (events, completions, acks) are collected and published before each
-// socket read, when the input is used up, so that a batch of requests causes
-// one wake-up and one send.
+// It decodes frames from buf[r:w] and executes them in order. The results
+// (events, completions, acks) are collected and published before each socket
+// read, when the input is used up, so that a batch of requests causes one
+// wake-up and one send.
 type reader struct {
 	q    *queuePair
 	buf  []byte

@@ -17,11 +17,11 @@ const maxRegion = 1 << 46
 
 // region is registered memory.
 //
-// Whatever touches the memory on behalf of the peer or of a posted request
+// Each access to the memory on behalf of the peer or of a posted request
 // holds a use (acquire, release). state counts the uses; Close adds closing
 // to it. The memory is freed when state is closing alone: deregistered, and
-// the last user has left. An acquire that came too late sees closing and
-// leaves at once, which may look like the last user leaving a second time,
+// the last use has ended. An acquire that came too late sees closing and
+// releases at once, which may look like the last use ending a second time,
 // hence freeOnce.
 type region struct {
 	dev    *device
@@ -110,7 +110,7 @@ func (r *region) Access() rdma.Access { return r.access }
 
 // Close deregisters. A remote access that has begun may still access the
 // memory, which stays mapped for it; no new one begins. If the memory is the
-// caller's, Close waits until that is over.
+// caller's, Close waits until that access has ended.
 func (r *region) Close() error {
 	if r.closed.Swap(true) {
 		return nil

@@ -103,7 +103,7 @@ func TestRegisterMemory(t *testing.T) {
 	takeOK(t, c.send, 1)
 	same(t, "what was read", c.mem.Bytes()[:100], page[3900:4000])
 	must(t, reg.Close())
-	page[64] = 1 // still the owner's
+	page[64] = 1 // the owner may still use it
 	for _, bad := range [][]byte{nil, page[:0], page[1:], page[8:]} {
 		if _, err := s.dev.RegisterMemory(bad, 0); !errors.Is(err, rdma.ErrRegister) {
 			t.Errorf("%d bytes registered: %v", len(bad), err)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stats is what the software NIC has done since Open: work that a card would
-// do in hardware, separate from the workers' own.
+// Stats counts the work of the software NIC since Open: work that a card
+// would do in hardware, separate from the workers' own.
 type Stats struct {
 	Frames     uint64 // received
 	Bytes      uint64 // received
@@ -25,7 +25,7 @@ type counters struct {
 	busy                                  atomic.Int64
 }
 
-// NIC returns what the device's NIC goroutines have done so far.
+// NIC returns the work of the device's NIC goroutines so far.
 func (d *device) NIC() Stats {
 	d.mu.Lock()
 	running := d.running

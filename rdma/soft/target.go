@@ -21,7 +21,7 @@ import (
 // may look at it at any time (package rdma, "Order").
 
 // flushAfter is how many bytes of responses accumulate before they are sent
-// even though more requests are there: the peer can start to work.
+// although more requests wait: the peer can start to work.
 const flushAfter = 64 << 10
 
 // target returns the region of a remote access, with a use of it held,
@@ -99,9 +99,9 @@ func (r *reader) serveRead(f *frame) error {
 	r.reads++
 
 	q.mu.Lock()
-	// A peer within its window has at most a window in what was sent but is
-	// not accounted for yet, and one in what is queued, each exceeded by at
-	// most one frame's header.
+	// A peer within its window has at most one window of bytes sent but not
+	// yet accounted for, and one of queued bytes, each exceeded by at most
+	// one frame's header.
 	if have := q.box.respBytes + q.box.respSending + n; have >
 		2*(q.dev.opt.ReadWindow+maxFixed) {
 		q.mu.Unlock()

@@ -111,7 +111,7 @@ func waitFor(c <-chan struct{}, most time.Duration) {
 	}
 }
 
-// lingerClose closes a stream such that the peer gets what was sent.
+// lingerClose closes a stream such that the peer gets all sent bytes.
 func lingerClose(conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(linger))
 	if c, ok := conn.(interface{ CloseWrite() error }); ok {

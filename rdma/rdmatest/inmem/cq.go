@@ -76,8 +76,8 @@ func (q *completionQueue) Poll(dst []rdma.Completion) int {
 	return n
 }
 
-// Wait sleeps on signal. A token may be older than the last Poll, so its
-// reason is checked again, except for Wake, which leaves no other trace.
+// Wait sleeps on signal. A token may be older than the last Poll, so Wait
+// checks its reason again, except for Wake, which leaves no other trace.
 func (q *completionQueue) Wait(ctx context.Context, timeout time.Duration) error {
 	f := q.dev.f
 	f.mu.Lock()

@@ -1,7 +1,7 @@
 // Package inmem is a provider of the verbs API within one process, for tests:
-// small enough to verify by reading, it is what the conformance suite
-// (package rdmatest) is checked against. Its deliberate bugs show that each
-// property of the suite can fail.
+// small enough to verify by reading, it serves to check the conformance suite
+// (package rdmatest). Its deliberate bugs show that each property of the
+// suite can fail.
 //
 // One mutex guards a whole fabric, and a request is executed by the goroutine
 // that posts it, or, if it waits for room at the receiver, by the one that

@@ -20,10 +20,10 @@ type queuePair struct {
 	cfg     rdma.QPConfig
 	send    *completionQueue
 	recv    *completionQueue
-	private []byte // the peer's
+	private []byte // private data of the peer
 	number  int
 
-	sq          []rdma.WorkRequest // not carried out: the receiver is full
+	sq          []rdma.WorkRequest // not executed: the receiver is full
 	outstanding int                // len(sq) and unpolled completions
 	arrived     int                // events not polled
 	err         error
@@ -62,7 +62,7 @@ func (p *queuePair) Err() error {
 	return p.err
 }
 
-// Post executes what it can.
+// Post executes the requests that need not wait.
 func (p *queuePair) Post(wrs []rdma.WorkRequest) (int, error) {
 	f := p.dev.f
 	f.mu.Lock()
@@ -226,7 +226,7 @@ func (p *queuePair) executeLocked(w *rdma.WorkRequest) rdma.Status {
 	return status
 }
 
-// runAfter copies what WordBeforeBytes has left.
+// runAfter makes the copies that WordBeforeBytes has deferred.
 func (p *queuePair) runAfter() {
 	if len(p.after) == 0 {
 		return
