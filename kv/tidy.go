@@ -147,9 +147,8 @@ func (m *Map) Stats() Stats {
 	return s
 }
 
-// Grant gives leases on records whose references a client has received, in the order of
-// refs: how long it may keep each, counted from when it sent its request; 0: not at
-// all.
+// Grant gives leases on records whose references a client has, in the order of refs: how
+// long it may keep each, counted from when it sent its request; 0: not at all.
 func (m *Map) Grant(refs []record.Ref, dst []time.Duration) []time.Duration {
 	if m.lock() != nil {
 		return append(dst, make([]time.Duration, len(refs))...)
