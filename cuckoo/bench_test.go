@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// sparse returns zeros of which only what is touched costs memory.
+// sparse returns zeros, of which only touched pages cost memory.
 func sparse(b testing.TB, n int) []byte {
 	mem, err := syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_NORESERVE)
@@ -91,8 +91,8 @@ func BenchmarkMap(b *testing.B) {
 	}
 }
 
-// BenchmarkFill inserts into tables that do not grow, until the stash has its
-// first item, and reports the load there, kicks an insert, and ns an insert.
+// BenchmarkFill inserts into tables that do not grow, until the stash has its first
+// item, and reports the load then, kicks an insert, and ns an insert.
 func BenchmarkFill(b *testing.B) {
 	for _, l := range []layout{{GCuckoo, 1}, {GCuckoo, 2}, {GCuckoo, 3}, {GCuckoo, 4}, {GCuckoo, 5}, {Conventional, 1}, {Conventional, 4}} {
 		b.Run(fmt.Sprintf("kind=%v/items=%d", l.kind, l.items), func(b *testing.B) {

@@ -113,7 +113,7 @@ func (c *compact) Lookup(dst []uint64, hash uint64) []uint64 {
 			}
 			b = h >> linkShift
 			if c.moves.Load() != moves {
-				break // a bucket that was given back may lead anywhere
+				break // a bucket that was given back may have any link
 			}
 		}
 		if moves&1 == 0 && c.moves.Load() == moves {
@@ -133,7 +133,7 @@ func checkCompactRef(ref uint64) error {
 	return nil
 }
 
-// last is the last bucket of a chain, and how many come before it.
+// last is the last bucket of a chain, and the number of buckets before it.
 func (c *compact) last(hash uint64) (b, before uint64, links int) {
 	b = c.head(hash)
 	for c.at(b)[0]>>linkShift != 0 {
@@ -259,8 +259,8 @@ func (c *compact) Delete(hash, ref uint64) error {
 	return nil
 }
 
-// Scan implements Index. A chain is given whole: whoever chose keys that fall
-// into one chain makes it longer than limit.
+// Scan implements Index. A chain is given whole, which may exceed limit if an attacker
+// chose keys that fall into one chain.
 func (c *compact) Scan(at Cursor, limit int, f func(hash, ref uint64)) (Cursor, error) {
 	for given, end := 0, at.Next+scanBuckets*uint64(limit); given < limit && at.Next < min(end, c.heads); at.Next++ {
 		for b := 1 + at.Next; b != 0; b = c.at(b)[0] >> linkShift {

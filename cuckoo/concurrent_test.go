@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestConcurrentLookups: items that are always there are found by readers
-// while a writer moves them: by kicks in a nearly full table, by growth, and
-// with keys of equal hash through the stash.
+// TestConcurrentLookups: readers find items that are never deleted while a writer moves
+// them: by kicks in a nearly full table, by growth, and with keys of equal hash through
+// the stash.
 func TestConcurrentLookups(t *testing.T) {
 	for _, l := range layouts {
 		t.Run(fmt.Sprintf("%v/items=%d", l.kind, l.items), func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestConcurrentLookups(t *testing.T) {
 	}
 }
 
-// TestHostileKeys: keys of one hash, beyond what two buckets and the stash
-// hold, are refused; others are not, and the tables do not grow for it.
+// TestHostileKeys: keys of one hash, beyond the capacity of two buckets and the stash,
+// are refused; others are not, and the tables do not grow because of them.
 func TestHostileKeys(t *testing.T) {
 	for _, l := range layouts[:6] {
 		x, err := New(l.kind, aligned(4<<20), Options{Items: l.items, Buckets: 1024})

@@ -4,7 +4,7 @@
 // candidates, the references of all keys whose hashes look alike, and the
 // caller compares keys. Two different keys may have equal hashes.
 //
-// Behind the interface Index there are three tables:
+// The interface Index has three implementations:
 //
 //   - G-Cuckoo (RHKV, section 3): two tables of buckets, insertion that knows
 //     beforehand whether there is room, kicks from the vacancy backwards, and
@@ -16,16 +16,16 @@
 //
 // # Concurrency
 //
-// One writer at a time, which is the caller's to see to: Insert, Replace,
-// Delete, Scan, Advance, Len, Stats and PrefetchWrite under one lock. Lookup
-// and Prefetch take no lock and may run at any time in any number of
-// goroutines. Remote readers (package cuckoo/remote) read the lines of the
-// first two tables at the same time.
+// The caller ensures that there is one writer at a time: it calls Insert, Replace,
+// Delete, Scan, Advance, Len, Stats and PrefetchWrite under one lock. Lookup and
+// Prefetch take no lock and may run at any time in any number of goroutines. Remote
+// readers (package cuckoo/remote) read the lines of the first two tables at the same
+// time.
 //
-// A Lookup gives every reference that the index held under this hash during
-// all of the Lookup, and none that it held at no moment of it. So each
-// reference behaves as an atomic register. A key whose reference is replaced
-// in the meantime is found under the old or the new one.
+// A Lookup gives every reference that the index held under this hash during all of the
+// Lookup, and none that it held at no moment of it. So each reference behaves as an
+// atomic register. A key whose reference is replaced in the meantime is found under the
+// old or the new one.
 //
 // # Reading order
 //

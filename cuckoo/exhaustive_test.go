@@ -8,16 +8,15 @@ import (
 
 var every = flag.Int("every", 4, "TestExhaustive makes the sequences of one assignment in so many")
 
-// TestExhaustive makes all sequences of inserts and deletes in which each of
-// six keys is inserted once and deleted once, in two tables of four buckets
-// with one item each, for every assignment of bucket pairs to keys up to
-// symmetry: the order of keys, of the buckets of each table, and of the tables
-// make no difference. It visits each state once: the graph is the same
-// whatever the way to it, so states are told apart by places, by which keys
-// are done, and by the numbers of the union-find.
+// TestExhaustive makes all sequences of inserts and deletes in which each of six keys
+// is inserted once and deleted once, in two tables of four buckets with one item each,
+// for every assignment of bucket pairs to keys up to symmetry: the order of keys, of
+// the buckets of each table, and of the tables make no difference. It visits each state
+// once: the graph does not depend on the way to a state, so states differ by places, by
+// which keys are done, and by the numbers of the union-find.
 //
 // One assignment in four is enough to notice most mistakes in seconds; make test-long
-// has all.
+// runs all.
 //
 // Left out: keys that are inserted again, and assignments that use the fifth
 // bucket and more, which six keys cannot connect.
@@ -143,8 +142,8 @@ func exhaust(t *testing.T, pairs [6]int) int {
 	return len(seen)
 }
 
-// checkExhaustive compares lookups with what must be there, and that a key is
-// in the stash only if it has no room.
+// checkExhaustive compares lookups with the keys that the table must hold, and checks
+// that a key is in the stash only if it has no room.
 func checkExhaustive(t *testing.T, tab *table, hashes []uint64, there int) {
 	var buf [16]uint64
 	for i, h := range hashes {

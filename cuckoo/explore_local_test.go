@@ -9,11 +9,11 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 )
 
-// A local lookup runs over a copy of the slab. Before each line, between a
-// line and its version, and before the buckets are looked at again, the writer
-// may make any number of its stores, at two of these points in each lookup.
-// Two are enough to change what was read and then what will be; a lookup that
-// fails for it begins again, and those that begin later are explored anyway.
+// A local lookup runs over a copy of the slab. Before each line, between a line and its
+// version, and before the lookup reads the buckets again, the writer may make any
+// number of its stores, at two of these points in each lookup. Two are enough to change
+// a line that was read and then one that will be; a lookup that fails for it begins
+// again, and lookups that begin later are explored anyway.
 
 const switches = 2
 
@@ -91,8 +91,8 @@ func (r *localRun) run(k *history, begin int) string {
 	for _, ref := range r.replica.Lookup(buf[:0], k.hash) {
 		if k.holds(ref) {
 			if found != 0 {
-				// The old and the new one may both be there only if the
-				// reader saw two states.
+				// The old and the new one may both be found only if the reader saw two
+				// states.
 				return fmt.Sprintf("found %d and %d", found, ref)
 			}
 			found = ref
@@ -101,8 +101,8 @@ func (r *localRun) run(k *history, begin int) string {
 	return k.judge(found, begin, r.now)
 }
 
-// relevant tells which stores are to the header, the stash, and the buckets of
-// the key in all tables that there are at any time.
+// relevant reports which stores are to the header, the stash, and the buckets of the
+// key in all tables that exist at any time.
 func (s *script) relevant(k *history) []bool {
 	lines := map[uint64]bool{}
 	for _, p := range s.pieces(0) {

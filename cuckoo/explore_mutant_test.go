@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 )
 
-// TestMutants: whichever rule of publish.go is broken, the explorer finds a
-// lookup that breaks a promise, and none if all rules are kept.
+// TestMutants: whichever rule of publish.go is broken, the explorer finds a lookup that
+// breaks a promise, and none if all rules are kept.
 func TestMutants(t *testing.T) {
 	defer cuckoo.SetMutant(0)
 	for m := range cuckoo.Mutations {

@@ -11,13 +11,12 @@ import (
 	"github.com/catfish-index/catfish/offload"
 )
 
-// A remote lookup posts reads at times of its own. A read gets each of its
-// lines as it was at some instant since then, lines in any order. Choices are:
-// when the lookup begins, which header it knows (any there was until then), and
-// which content each line shows. That it shows as early as possible is no
-// loss: a lookup that ends earlier is promised more, and the reads that follow
-// may choose any later content anyway. The same holds for an odd content,
-// which means to read again.
+// A remote lookup posts reads at times of its own. A read gets each of its lines as it
+// was at some instant since then, lines in any order. Choices are: when the lookup
+// begins, which header it knows (any that was current until then), and which content
+// each line shows. That it shows as early as possible is no loss: a lookup that ends
+// earlier is promised more, and the reads that follow may choose any later content
+// anyway. The same holds for an odd content, which means to read again.
 
 const recordOffset = 1 << 40 // of reads of records, by reference
 
@@ -131,8 +130,8 @@ func (r *remoteRun) run(begin int, h *cuckoo.Header) (string, error) {
 // maxRuns bounds the lookups of one key in one script.
 const maxRuns = 60_000
 
-// exploreRemote explores all lookups of all keys. runs is their number; whole
-// is false if there were too many.
+// exploreRemote explores all lookups of all keys. runs is their number; whole is false
+// if there were too many.
 func exploreRemote(s *script) (wrong string, runs int, whole bool) {
 	whole = true
 	lines := map[uint64][]piece{}

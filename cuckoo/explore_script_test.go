@@ -9,11 +9,11 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 )
 
-// The explorer: one reader beside one writer, on tables of a few lines, over
-// the real code. The writer is an Index whose stores are recorded; time is the
-// number of stores done, and every line has a few contents, one after the
-// other. Remote readers are explored in explore_remote_test.go, local ones in
-// explore_local_test.go. What a reader is promised, for one key:
+// The explorer: one reader beside one writer, on tables of a few lines, over the real
+// code. The writer is an Index whose stores are recorded; time is the number of stores
+// done, and every line has a few contents, in order. Remote readers are explored in
+// explore_remote_test.go, local ones in explore_local_test.go. The promises to a
+// reader, for one key:
 //
 //   - a reference that it finds was the key's at some moment of the lookup;
 //   - it finds one if the key had one during all of the lookup;
@@ -33,7 +33,7 @@ type script struct {
 
 type store struct{ offset, value uint64 }
 
-// history is what was so of a key. Times are numbers of stores.
+// history is the history of a key's references. Times are numbers of stores.
 type history struct {
 	hash  uint64
 	spans []span
@@ -178,8 +178,8 @@ func stashScript(t *testing.T) *script {
 	return s
 }
 
-// newScript makes a script of a table with few buckets, which keys share. It
-// ends with the write that makes the number of stores.
+// newScript makes a script of a table with few buckets, which keys share. It ends with
+// the write that reaches the number of stores.
 func newScript(t *testing.T, seed uint64, stores int) *script {
 	switch seed {
 	case 0:
@@ -216,8 +216,8 @@ func newScript(t *testing.T, seed uint64, stores int) *script {
 	return s
 }
 
-// judge says what is wrong with a lookup of key k that began and ended then.
-// found is 0 if it found nothing.
+// judge returns what is wrong with a lookup of key k that began and ended at these
+// times. found is 0 if it found nothing.
 func (k *history) judge(found uint64, begin, end int) string {
 	if found != 0 {
 		for _, sp := range k.spans {
@@ -294,7 +294,7 @@ func (s *script) pieces(offset uint64) []piece {
 	return ps
 }
 
-// chooser enumerates all sequences of choices, one run after the other.
+// chooser enumerates all sequences of choices, one per run.
 type chooser struct {
 	picks, of []int
 	at        int

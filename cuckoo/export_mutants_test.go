@@ -2,7 +2,7 @@
 
 package cuckoo
 
-// Mutations is how many there are.
+// Mutations is their number.
 const Mutations = len(mutationNames)
 
 // SetMutant breaks a rule.

@@ -20,19 +20,19 @@ package cuckoo
 //
 // # Deletions
 //
-// A set cannot be split. So after deletions a set is a union of components,
-// and only its numbers are right. If E = V all its buckets are occupied, so
-// case C3 remains exact. But if E < V the vacancy may be in another component
-// than our bucket. So before anything is kicked the edges out of the bucket
-// are followed, with Brent's cycle detection (R. P. Brent, BIT 20, 1980): a
-// way has one edge out of each vertex, so it ends at a vacancy, or it is in a
-// cycle, which costs at most three times the number of its vertices. Nothing is kicked but along
-// a way that ends. No insertion loops, whatever the numbers say.
+// A set cannot be split. So after deletions a set is a union of components, and only
+// its numbers are right. If E = V all its buckets are occupied, so case C3 remains
+// exact. But if E < V the vacancy may be in another component than our bucket. So
+// before any kick the edges out of the bucket are followed, with Brent's cycle
+// detection (R. P. Brent, BIT 20, 1980): a path has one edge out of each vertex, so it
+// ends at a vacancy, or it is in a cycle, which costs at most three times the number of
+// its vertices. Kicks are only made along a path that ends. No insertion loops,
+// whatever the numbers say.
 //
-// When there are edges left according to the numbers but no way, the set's
-// components are determined anew from its items. That costs as much as the set
-// has vertices, so it is not done before a quarter as many items were
-// deleted from it: a constant for each deletion.
+// When the numbers say that edges are left but no path ends, the set's components are
+// determined again from its items. That costs as much as the set has vertices, so it is
+// not done before a quarter as many items were deleted from it: a constant for each
+// deletion.
 
 type forest struct {
 	t     *table
@@ -157,8 +157,7 @@ func (f *forest) count(ra, rb uint32, fullA, fullB bool) {
 	}
 }
 
-// way finds the way from v along the edges out to a vacancy, and leaves it in
-// f.path.
+// way finds the path from v along the edges out to a vacancy, and leaves it in f.path.
 func (f *forest) way(v uint32) bool {
 	t := f.t
 	f.path = f.path[:0]
@@ -179,8 +178,7 @@ func (f *forest) way(v uint32) bool {
 	}
 }
 
-// rebuild determines the components of a set anew, if many of its items were
-// deleted.
+// rebuild determines the components of a set again, if many of its items were deleted.
 func (f *forest) rebuild(root uint32) {
 	if r := &f.nodes[root]; r.deleted == 0 || uint64(r.deleted)*4 < uint64(r.vertices) {
 		return

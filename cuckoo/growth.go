@@ -2,41 +2,40 @@ package cuckoo
 
 // Growth while serving
 //
-// A growth makes a pair of tables of twice the size behind all that were
-// there. Bucket i of n splits into i and i+n: since at most as many items as
-// one bucket holds come from it, there is always room, and no split kicks.
+// A growth makes a pair of tables of twice the size after all present ones. Bucket i of
+// n splits into i and i+n: since at most as many items as one bucket holds come from
+// it, there is always room, and no split kicks.
 //
-// Each write splits a few buckets more, in order, and those that it needs
-// itself. With two of each table a write, the growth is over after n/2 writes,
-// when the new tables, of 4n buckets, have little more than the old ones held.
-// The items in the stash follow, one with each write. Their places may be
-// taken; such an item stays where it is.
+// Each write splits a few buckets more, in order, and the buckets of its own item. With
+// two of each table a write, the growth has ended after n/2 writes, when the new
+// tables, of 4n buckets, have little more than the old ones held. The items in the
+// stash follow, one with each write. Their places may be taken; such an item stays
+// where it is.
 //
-// A table grows at the load MaxLoad, or when its stash is half full at 0.6
-// times MaxLoad or more. Keys that were chosen to collide fill the stash at
-// once, and a table of twice the size helps little; so below that load they
-// get ErrTooManyAlike, and cannot make the tables larger than four times what
-// the items need. After a growth the load is half of MaxLoad at most, hence
-// 0.6: a stash that stays full cannot cause two growths in a row.
+// A table grows at the load MaxLoad, or when its stash is half full at 0.6 times
+// MaxLoad or more. Keys that were chosen to collide fill the stash at once, and a table
+// of twice the size helps little; so below that load inserts of them return
+// ErrTooManyAlike, and cannot make the tables larger than four times what the items
+// need. After a growth the load is half of MaxLoad at most, hence 0.6: a stash that
+// stays full cannot cause two growths in a row.
 //
-// Memory for the new tables may be refused (Options.Grow). Then the table fills up
-// as it would at the end of its slab: searches become longer, the stash is used.
-// An insertion for which there is no room asks again, and so does one of many
-// before, so that the table need not be full to the brim until it grows.
+// Memory for the new tables may be refused (Options.Grow). Then the table fills up as
+// it would at the end of its slab: searches become longer, the stash is used. An
+// insertion for which there is no room asks again, and so does one of many before, so
+// that the table grows before it is completely full.
 //
-// The old tables' bytes are not used again. So a reader that comes late, by an
-// old header, finds lines marked moved there, or zeros if they were released.
-// The sizes are a geometric series: all old tables together are no larger than
-// the present ones.
+// The old tables' bytes are not used again. So a late reader, with an old header, finds
+// lines there that are marked moved, or zeros if they were released. The sizes are a
+// geometric series: all old tables together are no larger than the present ones.
 
 const (
 	splitsPerWrite = 2
 	stashGrowth    = StashItems / 2
 	stashLoad      = 0.6
-	// askAgain is how many insertions come between two questions for memory.
-	// A refusal that takes 10 us is then a tenth of what an insertion does.
-	// From the default MaxLoad on 4 % of the places are left, which are more
-	// than so many in tables of a megabyte: small ones ask when they are full.
+	// askAgain is the number of insertions between two requests for memory. A refusal
+	// that takes 10 us is then a tenth of the time of these insertions. From the
+	// default MaxLoad on 4 % of the places are left, which are more than askAgain in
+	// tables of a megabyte: small ones ask when they are full.
 	askAgain = 1024
 )
 

@@ -2,8 +2,8 @@ package cuckoo
 
 import "github.com/cespare/xxhash/v2"
 
-// Hash is the hash of a key in a table with this seed (Header.Seed).
-// Clients compute it by themselves.
+// Hash is the hash of a key in a table with this seed (Header.Seed). Clients compute
+// it, too.
 func Hash(seed uint64, key []byte) uint64 {
 	var d xxhash.Digest // on the stack
 	d.ResetWithSeed(seed)

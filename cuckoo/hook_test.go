@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGrowHook: an index uses no memory that it has not been given, goes on
-// without, asks seldom, and says why an insertion failed. With memory it takes
-// what it refused before.
+// TestGrowHook: an index uses no memory that it was not given, continues without, asks
+// seldom, and returns the reason when an insertion fails. With memory it accepts the
+// items that it refused before.
 func TestGrowHook(t *testing.T) {
 	const slab = 2 << 20
 	reason := errors.New("no more")
@@ -65,7 +65,7 @@ func TestGrowHook(t *testing.T) {
 			if l.kind != Compact && (grown == 0 || x.Stats().Load() < 0.45) {
 				t.Errorf("%d growths, load %v", grown, x.Stats().Load())
 			}
-			// Between MaxLoad and the end it asked once for so many inserts.
+			// Between MaxLoad and the end it asked once for each askAgain inserts.
 			if most := x.Stats().Capacity/askAgain + 3; refused > most {
 				t.Errorf("%d refusals, want at most %d", refused, most)
 			}
@@ -76,7 +76,7 @@ func TestGrowHook(t *testing.T) {
 					t.Errorf("%v after %d refusals more", err, refused-before)
 				}
 			}
-			// There is memory now, for the insertion that would fail.
+			// Now there is memory for the insertion that would fail.
 			limit = slab
 			for range 2000 {
 				if err := insert(); err != nil {

@@ -6,19 +6,19 @@ import (
 	"math/bits"
 )
 
-// Index maps hashes to references. See the package comment for who may call
-// what at the same time.
+// Index maps hashes to references. The package comment says which calls may run at the
+// same time.
 type Index interface {
 	// Lookup appends the references of all items with this hash to dst, each
 	// once, perhaps among those of others with a similar hash. It does not
 	// allocate if dst has room, for which 16 is nearly always enough.
 	Lookup(dst []uint64, hash uint64) []uint64
-	// Prefetch asks for the memory that a Lookup of this hash is going to
-	// read, and does not wait for it. Many of these before as many Lookups make
-	// one wait for memory of all. Like Lookup it takes no lock.
+	// Prefetch asks for the memory that a Lookup of this hash is going to read, and
+	// does not wait for it. After a number of these calls, as many Lookups wait for the
+	// memory of all once. Like Lookup it takes no lock.
 	Prefetch(hash uint64)
-	// PrefetchWrite is the same for what writes read besides. It is called under
-	// their lock.
+	// PrefetchWrite is the same for the other memory that writes read. It is called
+	// under their lock.
 	PrefetchWrite(hash uint64)
 	// Insert adds an item. Items that are equal in hash and reference are the
 	// caller's mistake, which is not noticed.
@@ -28,16 +28,16 @@ type Index interface {
 	Replace(hash, old, ref uint64) error
 	// Delete removes an item. It returns ErrNotFound if there is no such item.
 	Delete(hash, ref uint64) error
-	// Scan calls f for items at the cursor, whose zero value is the beginning,
-	// and returns the cursor of the rest; Done says that there is none. It
-	// ends soon after max items. Between two calls anything may be written.
-	// An item that is there during all of the scan is given at least once,
-	// one that is moved in the meantime perhaps twice. ErrScanLost: too much
-	// was moved since the last call; begin again.
+	// Scan calls f for items at the cursor, whose zero value is the beginning, and
+	// returns the cursor of the rest; Done says that there is none. It ends soon after
+	// limit items. Between two calls writes may change anything. An item that is
+	// present during all of the scan is given at least once, one that is moved in the
+	// meantime perhaps twice. ErrScanLost: too many items were moved since the last
+	// call; begin again.
 	Scan(c Cursor, limit int, f func(hash, ref uint64)) (Cursor, error)
-	// Advance carries a growth that is under way on by so many buckets, and
-	// reports whether it is still under way. Each write does the same for two
-	// buckets of each table, so this is only for an owner with time to spare.
+	// Advance continues a growth in progress by that number of buckets, and reports
+	// whether it is still in progress. Each write does the same for two buckets of each
+	// table, so this is only for an owner with time to spare.
 	Advance(buckets int) bool
 	Len() int
 	Stats() Stats
@@ -67,9 +67,9 @@ type Options struct {
 	// Items is the number of items a bucket, 1 to MaxItems, 5 by default.
 	// Kind Compact has seven, always.
 	Items int
-	// Buckets is the initial number of buckets of each of the two tables, a
-	// power of two, 64 by default. Kind Compact has so many heads of chains, for
-	// good.
+	// Buckets is the initial number of buckets of each of the two tables, a power of
+	// two, 64 by default. In kind Compact it is the number of heads of chains, which
+	// stays the same.
 	Buckets int
 	// MaxLoad is the load factor from which the tables grow: by default 0.48
 	// with one item a bucket, 0.8 with two, 0.9 with three, 0.94 with four and
@@ -81,16 +81,16 @@ type Options struct {
 	MaxKicks int
 	Seed     uint64 // of the hash of keys
 	BootID   uint64 // of the server
-	// Grow, if not nil, makes the slab usable piece by piece: it has at least
-	// its first bytes ready for remote readers, and returns how many are. It
-	// is called by New, and before a growth makes its tables (kind Compact:
-	// before it links a bucket beyond that). If it fails, or gives less, there
-	// is no growth for now (growth.go), and a write that finds no room fails
-	// with ErrFull and its error. nil: all of the slab is usable.
+	// Grow, if not nil, makes the slab usable piece by piece: it makes at least its
+	// first bytes ready for remote readers, and returns the number of bytes that are.
+	// New calls it, and so does a growth before it makes its tables (kind Compact:
+	// before it links a bucket beyond that). If it fails, or gives less, there is no
+	// growth for now (growth.go), and a write that finds no room fails with ErrFull and
+	// its error. nil: all of the slab is usable.
 	Grow func(bytes int64) (usable int64, err error)
-	// Release, if set, is called when the tables at these bytes of the slab
-	// are out of use. The owner may give the memory back to the system if it
-	// reads as zeros from then on; readers notice.
+	// Release, if set, is called when the tables at these bytes of the slab are out of
+	// use. The owner may give the memory back to the system if it reads as zeros from
+	// then on; readers notice.
 	Release func(offset, bytes uint64)
 }
 
@@ -131,7 +131,7 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// ask asks the hook for memory, and returns how much may be used.
+// ask asks the hook for memory, and returns the number of usable bytes.
 func (o *Options) ask(want, has uint64) (usable uint64, err error) {
 	if o.Grow == nil || want <= has {
 		return max(want, has), nil
@@ -146,8 +146,8 @@ func (o *Options) ask(want, has uint64) (usable uint64, err error) {
 	return uint64(got), nil
 }
 
-// New makes an empty index in mem: zeros, which begin at a line boundary. It
-// touches only what it needs.
+// New makes an empty index in mem: zeros, which begin at a line boundary. It touches
+// only the memory that it needs.
 func New(kind Kind, mem []byte, o Options) (Index, error) {
 	switch kind {
 	case GCuckoo, Conventional:
@@ -158,7 +158,7 @@ func New(kind Kind, mem []byte, o Options) (Index, error) {
 	return nil, fmt.Errorf("%w: %v", ErrOptions, kind)
 }
 
-// Stats describes an index. What happened is counted since New.
+// Stats describes an index. Events are counted since New.
 type Stats struct {
 	Items    int    `json:"items"`    // the stash's included
 	Buckets  int    `json:"buckets"`  // of the present tables, both; Compact: heads and overflow
@@ -179,12 +179,12 @@ type Stats struct {
 	CaseC2    uint64 `json:"case_c2"`
 	CaseC3    uint64 `json:"case_c3"`
 	Disagreed uint64 `json:"disagreed"` // C1 or C2 by the counts, but no way to the room, because of deletions
-	Rebuilt   uint64 `json:"rebuilt"`   // components counted anew because of that
+	Rebuilt   uint64 `json:"rebuilt"`   // components determined again because of that
 
-	Stash       int    `json:"stash"`        // items there now
+	Stash       int    `json:"stash"`        // items in it now
 	StashMost   int    `json:"stash_most"`   // most at any time
-	Stashed     uint64 `json:"stashed"`      // items put there
-	FirstStash  int    `json:"first_stash"`  // Items when the first one was, 0: none
+	Stashed     uint64 `json:"stashed"`      // items put into it
+	FirstStash  int    `json:"first_stash"`  // Items when the first one was put there, 0: none
 	Loops       uint64 `json:"loops"`        // Conventional: walks that reached MaxKicks
 	BoundedOut  uint64 `json:"bounded_out"`  // G-Cuckoo, several items a bucket: searches that gave up
 	Overflows   uint64 `json:"overflows"`    // Compact: overflow buckets linked
@@ -233,12 +233,12 @@ var (
 	ErrMemory   = errors.New("cuckoo: bad memory")
 	ErrRef      = errors.New("cuckoo: bad reference")
 	ErrNotFound = errors.New("cuckoo: no such item")
-	// ErrFull: the slab has no room for larger tables, or Options.Grow gives
-	// none, whose error is wrapped then, too.
+	// ErrFull: the slab has no room for larger tables, or Options.Grow gives none; then
+	// its error is wrapped, too.
 	ErrFull = errors.New("cuckoo: slab is full")
-	// ErrTooManyAlike: this item's buckets and the stash are full although the
-	// tables are not. By chance this does not happen; it does where many keys
-	// were chosen so that their hashes agree, and growing would not help.
+	// ErrTooManyAlike: this item's buckets and the stash are full although the tables
+	// are not. This does not happen by chance, but where many keys were chosen so that
+	// their hashes agree, and growing would not help.
 	ErrTooManyAlike = errors.New("cuckoo: too many items with similar hashes")
 	ErrScanLost     = errors.New("cuckoo: too much was moved since the scan's last call")
 )
@@ -249,8 +249,8 @@ var (
 	ErrTorn    = errors.New("cuckoo: torn line")
 	ErrLayout  = errors.New("cuckoo: unknown layout")
 	ErrCorrupt = errors.New("cuckoo: corrupt slab")
-	// ErrGrown: the tables are beyond what the reader knows of the slab, so
-	// nothing was read. Ask the server how much there is by now, and give up if
-	// it is no more.
+	// ErrGrown: the tables lie beyond the part of the slab that the reader knows, so
+	// nothing was read. Ask the server for the size now, and give up if it is no
+	// larger.
 	ErrGrown = errors.New("cuckoo: the tables are beyond the memory that is known")
 )

@@ -47,13 +47,13 @@ const (
 	LineBytes = 64
 	// LayoutVersion is the layout drawn above.
 	LayoutVersion uint32 = 1
-	// MaxItems is what fits into a bucket's line.
+	// MaxItems is the number of items that fit into a bucket's line.
 	MaxItems = 5
-	// StashLines is the size of the stash: 512 bytes, one read. With one
-	// item a bucket it takes what the tables refuse from a load of some
-	// 0.49 on until they have grown.
+	// StashLines is the size of the stash: 512 bytes, one read. With one item a bucket
+	// it takes the items that the tables refuse from a load of some 0.49 on until they
+	// have grown.
 	StashLines = 8
-	// StashItems is what the stash holds.
+	// StashItems is the capacity of the stash.
 	StashItems = StashLines * MaxItems
 
 	magic = uint64('C') | 'F'<<8 | 'C'<<16 | 'U'<<24 | 'C'<<32 |
@@ -118,10 +118,10 @@ func (h *Header) line() (l Line) {
 	return l
 }
 
-// ParseHeader reads a header line that was copied from a slab of which so many
-// bytes, from its front, can be reached. It returns ErrTorn if the line is to be
-// read again, and ErrGrown if the tables lie beyond. Any bytes are safe: a Header
-// that is returned leads nowhere outside of those bytes.
+// ParseHeader reads a header line that was copied from a slab of which the first
+// slabBytes bytes can be reached. It returns ErrTorn if the line is to be read again,
+// and ErrGrown if the tables lie beyond. Any bytes are safe: a Header that is returned
+// leads nowhere outside of those bytes.
 func ParseHeader(b []byte, slabBytes uint64) (Header, error) {
 	l, err := ParseLine(b)
 	if err != nil {
@@ -154,14 +154,14 @@ func ParseHeader(b []byte, slabBytes uint64) (Header, error) {
 	return h, nil
 }
 
-// placed reports whether tables of this size may begin there: behind smaller
-// ones only, which are smaller than these all together. So whatever a header
-// says, it says nothing of memory far beyond the tables' own size.
+// placed reports whether tables of this size may begin there: only smaller ones precede
+// them, which are smaller than these all together. So no header describes memory far
+// beyond the tables' own size.
 func placed(tables uint64, log2 uint8) bool {
 	return tables%LineBytes == 0 && tables >= firstTables && tables-firstTables < tablesBytes(log2)
 }
 
-// Within returns ErrGrown unless all that the header leads to lies in the first
+// Within returns ErrGrown unless everything to which the header leads lies in the first
 // bytes of the slab.
 func (h *Header) Within(bytes uint64) error {
 	end := h.Tables + tablesBytes(h.Log2)
@@ -227,7 +227,7 @@ func (l *Line) set(i int, sig uint16, ref uint64) {
 	*w = *w&^(0xFFFF<<at) | uint64(sig)<<at
 }
 
-// vacant returns the first vacant place of so many, or -1.
+// vacant returns the first vacant one of the first places, or -1.
 func (l *Line) vacant(items int) int {
 	for i := range items {
 		if l[laneRef+i] == 0 {

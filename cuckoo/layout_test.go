@@ -62,7 +62,7 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
-// FuzzHeader: what a header that is accepted names lies in the slab.
+// FuzzHeader: a header that is accepted names only bytes of the slab.
 func FuzzHeader(f *testing.F) {
 	f.Add(header(), uint64(1<<20), uint64(7))
 	f.Fuzz(func(t *testing.T, b []byte, slab, hash uint64) {

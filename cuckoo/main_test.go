@@ -17,8 +17,8 @@ func aligned(n int) []byte {
 	return b[off : off+n : off+n]
 }
 
-// toSide and key make hashes: the two buckets by their low bits, and a number
-// that tells items apart.
+// toSide and key make hashes: the two buckets by their low bits, and a number that
+// distinguishes items.
 func key(p1, p2, n uint64) uint64 { return p1 | n<<16 | p2<<32 | n<<48 }
 
 type layout struct {

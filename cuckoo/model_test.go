@@ -16,7 +16,7 @@ type model struct {
 	Index
 	refs map[uint64]uint64
 	next uint64
-	// scan under way: what was there when it began and still is
+	// the scan in progress: the items that were present when it began and still are
 	cursor Cursor
 	must   map[uint64]bool
 	seen   map[uint64]bool
@@ -70,7 +70,7 @@ func (m *model) insert(hash uint64) error {
 	return err
 }
 
-// some returns a reference that is there.
+// some returns a reference that is in the index.
 func (m *model) some(i int) uint64 {
 	return slices.Sorted(maps.Keys(m.refs))[i%len(m.refs)]
 }

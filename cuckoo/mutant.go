@@ -12,7 +12,7 @@ const (
 	overwriteLast // kicks overwrite an item before it is copied
 	noKickMark    // (2): kicked is not set
 	noStashMark   // (3): the first bucket is not marked
-	movedEarly    // (5): new lines are there, but empty, when a bucket is marked moved
+	movedEarly    // (5): new lines are written, but empty, when a bucket is marked moved
 	stashDropped  // (5): new lines are not marked stashed
-	unconfirmed   // local readers do not look at the buckets again
+	unconfirmed   // local readers do not read the buckets again
 )

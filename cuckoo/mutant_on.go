@@ -11,6 +11,6 @@ var mutationNames = [...]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, initially what the
-// environment says. Tests set it while nobody reads or writes a table.
+// mutant is the rule that this process breaks, initially the one that the environment
+// names. Tests set it while no goroutine reads or writes a table.
 var mutant = mutation(mutants.Chosen("cuckoo", mutationNames[:]))

@@ -58,15 +58,15 @@ import (
 // # Remote readers
 //
 // They read both lines in one round trip, each at an instant of its own, in
-// any order. Suppose an item was there all the time, the reader read P without
-// it, and later Q without it, and neither shows stashed. When P was read, the
+// any order. Suppose an item was in the index all the time, the reader read P
+// without it, and later Q without it, and neither shows stashed. When P was read, the
 // item was in Q or in the stash. The latter is impossible if P is the first
 // bucket, by (3); if it is the second, the first is Q, read later, which would
 // be marked, by (4). So it was in Q and has left it for P, or for nowhere,
 // since nothing goes from a bucket to the stash. By (2) Q shows a bit for its
 // signature, by (4) still when it is read. So:
 //
-//	in neither, and neither is marked: the item is not there
+//	in neither, and neither is marked: the item is absent
 //	in neither, but kicked or stashed is marked: not certain
 //
 // This includes a kick from the bucket read second to the one read first: the
@@ -80,17 +80,17 @@ import (
 // it has read. If it read only new lines because its header was without old
 // ones, all splits ended before it began.
 //
-// In a case that is not certain it reads the stash if that is marked, after
-// the buckets, and after that the buckets again. If no version has changed,
-// the argument for local readers holds. If one has, the second look becomes
-// the first, so many times.
+// In a case that is not certain it reads the stash if that is marked, after the
+// buckets, and after that the buckets again. If no version has changed, the argument
+// for local readers holds. If one has, the second look becomes the first, a bounded
+// number of times.
 //
-// Who finds the key in a record has found it, and needs none of this: each
-// line shows what was there at an instant during the lookup.
+// A reader that finds the key in a record needs none of this: each line shows its
+// content at an instant during the lookup.
 //
 // # A replaced reference
 //
-// Replace changes the lane in place, so a reader sees the one or the other.
+// Replace changes the lane in place, so a reader sees the old reference or the new one.
 
 // publish turns the line at p into l, whose version is ignored.
 func (t *table) publish(p, l *Line) {

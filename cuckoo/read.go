@@ -51,8 +51,8 @@ func (t *table) Lookup(dst []uint64, hash uint64) []uint64 {
 	}
 }
 
-// look is one attempt (publish.go, "Local readers"). It fails if a line was
-// changed meanwhile, or if h is old.
+// look is one attempt (publish.go, "Local readers"). It fails if a line was changed
+// meanwhile, or if h is old.
 func (t *table) look(h *Header, dst []uint64, from int, hash uint64) ([]uint64, bool) {
 	p := [2]*Line{t.at(h.Bucket(hash, 0)), t.at(h.Bucket(hash, 1))}
 	generation := [2]uint8{h.Generation, h.Generation}
@@ -76,8 +76,8 @@ func (t *table) look(h *Header, dst []uint64, from int, hash uint64) ([]uint64, 
 	if !okA || !okB {
 		return dst, false
 	}
-	// One loop over what is equal in either: nearly always once, which the
-	// processor predicts, as it could not predict in which bucket.
+	// One loop over the places equal in either bucket: nearly always one iteration,
+	// which the processor predicts, as it could not predict the bucket.
 	for m := matches(&a, &b, signatureOf(hash)); m != 0; m &= m - 1 {
 		side, place := match(m)
 		if r := atomic.LoadUint64(&p[side][laneRef+place]); r != 0 && !slices.Contains(dst[from:], r) {
@@ -109,9 +109,9 @@ func (t *table) meta(p *Line) uint64 {
 	return atomic.LoadUint64(&p[laneMeta])
 }
 
-// glimpse is what a lookup needs of a bucket unless a signature is equal: two of
-// its lanes, which are not known to belong together before the version has been
-// compared with what it is afterwards.
+// glimpse holds the lanes of a bucket that a lookup needs unless a signature is equal:
+// the version and two others, which are not known to belong together before the version
+// has been compared with the one after them.
 type glimpse struct{ version, sigs, meta uint64 }
 
 // glance takes a glimpse; ok is false if a writer is changing the line, or if it

@@ -8,11 +8,11 @@ package cuckoo
 // whatever grows meanwhile. A call may end within a class; if the tables have
 // another size at the next one, the class begins again.
 //
-// An item is missed only if it goes from what is still to be scanned to what
-// was scanned before: from the second table to the first, or out of the stash.
-// Once a scan has begun, writers note the hash of each item that goes so, and
-// each call of Scan gives what was noted since the call before. The notes are
-// a ring; if it was overrun in the meantime, the scan is lost.
+// An item is missed only if it moves from a part still to be scanned to one that was
+// scanned before: from the second table to the first, or out of the stash. Once a scan
+// has begun, writers note the hash of each item that moves so, and each call of Scan
+// gives the notes since the call before. The notes are a ring; if it was overrun in the
+// meantime, the scan is lost.
 
 // Cursor is a place in a scan. The zero value is the beginning. It is plain
 // data, which may be given to a client and taken back: any value is safe.
@@ -22,7 +22,7 @@ type Cursor struct {
 	Sub   uint64 // of this class, buckets that were given
 	Log2  uint8  // classes of one table, plus 1; 0: the scan begins
 	Size  uint8  // of the tables for which Sub counts
-	Done  bool   // there is no more
+	Done  bool   // the scan has ended
 }
 
 // movesKept is the size of the ring: 256 KiB. A table that is nearly full
@@ -30,12 +30,12 @@ type Cursor struct {
 // thousand inserts.
 const movesKept = 1 << 15
 
-// scanBuckets bounds what a call looks at for each item that it may give: a table
-// that was full once is scanned in as many calls when it is empty.
+// scanBuckets bounds the buckets that a call examines for each item that it may give: a
+// table that was full once is scanned in as many calls when it is empty.
 const scanBuckets = 8
 
 type moveLog struct {
-	ring  []uint64 // nil: nobody has scanned yet
+	ring  []uint64 // nil: no scan has begun yet
 	count uint64   // notes ever made
 }
 

@@ -2,11 +2,11 @@ package cuckoo
 
 // Insertion with several items a bucket
 //
-// A full bucket has several edges out, so there is no single way to follow,
-// and the numbers of a component only say that there is no room if it is full
-// altogether, which hardly happens before the whole table is. So a
-// breadth-first search from both buckets looks for the nearest vacancy, before
-// anything is kicked. It finds the shortest way, which visits no bucket twice.
+// A full bucket has several edges out, so there is no single path to follow, and the
+// numbers of a component only say that there is no room if it is full altogether, which
+// hardly happens before the whole table is. So a breadth-first search from both buckets
+// looks for the nearest vacancy, before any kick. It finds the shortest path, which
+// visits no bucket twice.
 
 // maxSearch bounds the buckets that a search looks at. At a load of 0.96 with
 // five items a bucket one of five is not full, and 64 buckets fail to find
@@ -35,7 +35,7 @@ func (s *search) reset()         {}
 func (s *search) place(hash, ref uint64) bool {
 	t := s.t
 	a, b := t.vertex(hash, 0), t.vertex(hash, 1)
-	// The emptier bucket first: full ones come later so.
+	// The emptier bucket first: this delays full ones.
 	if i, j := t.vacant(a), t.vacant(b); i >= 0 || j >= 0 {
 		if i < 0 || j >= 0 && t.count(b) < t.count(a) {
 			a, i = b, j

@@ -1,8 +1,8 @@
 package cuckoo
 
-// The stash takes items for which the tables have no room. Readers look into
-// it only if the first bucket is marked, so one item in it costs nobody but
-// who looks for a key of that bucket.
+// The stash takes items for which the tables have no room. Readers look into it only if
+// the first bucket is marked, so an item in it slows down only lookups of keys of that
+// bucket.
 
 // stashLine is the line of the item at place i of the stash.
 func (t *table) stashLine(i int) *Line {

@@ -20,7 +20,7 @@ type table struct {
 	o     Options
 	items uint64 // per bucket
 	kind  Kind
-	head  atomic.Pointer[Header] // what local readers go by
+	head  atomic.Pointer[Header] // the header that local readers use
 	h     Header                 // the same, the writer's
 	rule  rule
 
@@ -31,8 +31,8 @@ type table struct {
 	next        uint64 // growing: the first old bucket that may not be split
 	end         uint64 // of the tables, bytes
 	usable      uint64 // bytes that Options.Grow has given
-	denied      error  // why it gave no more when it was asked last
-	patience    int    // inserts that wait for a growth until it is asked again
+	denied      error  // its last error
+	patience    int    // inserts until it is asked again for a growth
 	moves       moveLog
 	stats       Stats
 
@@ -45,8 +45,8 @@ type rule interface {
 	// place inserts the item, after kicks if need be, and reports whether
 	// there was room.
 	place(hash, ref uint64) bool
-	// added and removed tell of items that came into or left the present
-	// tables otherwise.
+	// added and removed are called for items that enter or leave the present tables
+	// otherwise.
 	added(hash uint64)
 	removed(hash uint64)
 	// reset is called when a growth begins: the present tables are empty.
@@ -156,9 +156,9 @@ func (t *table) put(s spot, hash, ref uint64) {
 	t.publish(p, &l)
 }
 
-// kick moves the item of each spot to the next, the last of which is vacant,
-// and puts the new item into the first. From the vacancy backwards, so that
-// each is copied before it is overwritten.
+// kick moves the item of each spot to the next, the last of which is vacant, and puts
+// the new item into the first. It begins at the vacancy and goes backwards, so that
+// each item is copied before it is overwritten.
 func (t *table) kick(path []spot, hash, ref uint64) {
 	if mutant == overwriteLast {
 		t.kickForwards(path, hash, ref)
@@ -196,7 +196,7 @@ func (t *table) Insert(hash, ref uint64) error {
 		t.grow()
 	}
 	if !t.place(hash, ref) {
-		// Memory that was refused may be there by now.
+		// Memory that was refused may be available now.
 		if t.h.growing() || !t.wantsGrowth() || !t.grow() || !t.place(hash, ref) {
 			return t.noRoom()
 		}
@@ -206,14 +206,14 @@ func (t *table) Insert(hash, ref uint64) error {
 	return nil
 }
 
-// place puts a new item wherever there is room.
+// place puts a new item into a bucket with room, or the stash.
 func (t *table) place(hash, ref uint64) bool {
 	t.own(t.vertex(hash, 0))
 	t.own(t.vertex(hash, 1))
 	return t.rule.place(hash, ref) || t.stashPut(hash, ref)
 }
 
-// noRoom says why an insertion failed.
+// noRoom returns the reason why an insertion failed.
 func (t *table) noRoom() error {
 	switch {
 	case t.h.growing() || t.stats.Items < t.growthItems():
@@ -292,7 +292,7 @@ func (t *table) PrefetchWrite(hash uint64) {
 	}
 }
 
-// begin is what a write to an item does first.
+// begin is the first step of a write to an item.
 func (t *table) begin(hash uint64) {
 	if t.h.growing() {
 		t.Advance(splitsPerWrite)

@@ -2,16 +2,16 @@ package cuckoo
 
 import "math/rand/v2"
 
-// Conventional cuckoo hashing, to compare: a random walk, which kicks a random
-// item of a full bucket to its other bucket, and so on, until there is a
-// vacancy or MaxKicks were made. The latter is counted as an endless loop.
+// Conventional cuckoo hashing, to compare: a random walk, which kicks a random item of
+// a full bucket to its other bucket, and repeats this there, until there is a vacancy
+// or MaxKicks were made. The latter is counted as an endless loop.
 //
-// The usual walk kicks as it goes, so that an item is nowhere at times. Here
-// readers must find every item at every instant. So the walk is made first and
-// the items move afterwards, from its end. Where it comes to a bucket again
-// the usual walk would kick on what it put there before. With one item a
-// bucket that brings it back to the beginning and on by the other bucket; here
-// such a walk begins again at one of the two, and its kicks count.
+// The usual walk kicks as it goes, so that an item is nowhere at times. Here readers
+// must find every item at every instant. So the walk is made first and the items move
+// afterwards, from its end. Where it comes to a bucket again the usual walk would kick
+// the item that it put there before. With one item a bucket that brings it back to the
+// beginning and on by the other bucket; here such a walk begins again at one of the
+// two, and its kicks count.
 
 type walk struct {
 	t    *table

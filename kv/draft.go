@@ -7,22 +7,22 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// Draft is a value that is put in pieces: the lock is taken for a block at a time,
-// 64 KiB, and the value lies in the records' memory from its first block on. It is
-// for one goroutine at a time. End it by Put or Discard.
+// Draft is a value that is put in pieces: Append takes the lock for a block at a time,
+// 64 KiB, and the value lies in the records' memory from its first block on. One
+// goroutine at a time may use it. End it by Put or Discard.
 type Draft struct {
 	m *Map
 	d record.Draft
 }
 
-// NewDraft begins a value, of which nobody knows until Put.
+// NewDraft begins a value, which readers see after Put.
 func (m *Map) NewDraft() *Draft { return &Draft{m: m} }
 
-// Bytes is how long the value is so far.
+// Bytes is the length of the value so far.
 func (d *Draft) Bytes() int { return d.d.Bytes() }
 
 // Append adds a piece to the value. After an error, which is record.ErrFull,
-// record.ErrTooLarge or ErrClosed, only Discard makes sense.
+// record.ErrTooLarge or ErrClosed, the only useful call is Discard.
 func (d *Draft) Append(piece []byte) error {
 	for {
 		piece = piece[d.d.Gather(piece):]
@@ -41,11 +41,11 @@ func (d *Draft) flush() error {
 		return err
 	}
 	defer m.mu.Unlock()
-	return m.heap.Flush(&d.d, m.now()) // which uses any free place, and what is due
+	return m.heap.Flush(&d.d, m.now()) // uses any free place, and those that are due
 }
 
-// Put is Map.Put of an Entry whose Value is nil: the draft is the value. Either
-// way the draft has ended, and if it failed nothing was changed.
+// Put is Map.Put of an Entry whose Value is nil: the draft is the value. The draft has
+// ended in any case, and if Put failed nothing was changed.
 func (d *Draft) Put(e Entry, c Condition) (revision uint64, err error) {
 	defer d.Discard()
 	if len(e.Value) > 0 {
@@ -54,11 +54,11 @@ func (d *Draft) Put(e Entry, c Condition) (revision uint64, err error) {
 	return d.m.put(e, c, &d.d)
 }
 
-// Discard gives up the value, if Put has not ended the draft. A second time does
+// Discard gives up the value, if Put has not ended the draft. A second call does
 // nothing.
 func (d *Draft) Discard() {
 	if d.m.lock() != nil {
-		return // The memory is its owner's again.
+		return // The owner has the memory back.
 	}
 	defer d.m.mu.Unlock()
 	d.m.heap.Discard(&d.d)

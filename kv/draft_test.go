@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// A draft is put as an Entry is, with its condition; before that, and if it is not
-// put, nobody sees anything of it.
+// A draft is put as an Entry is, with its condition. No reader sees it before that, or
+// if it is not put.
 func TestDraft(t *testing.T) {
 	var c clock
 	m := newMap(t, c.Now, Options{})
@@ -71,7 +71,7 @@ func TestDraft(t *testing.T) {
 		}
 		want(v, rev)
 	}
-	// One that is under way when the Map is closed can be ended.
+	// A draft that was begun before the Map is closed can be ended.
 	d = draft(value)
 	m.Close()
 	if err := d.Append(value); !errors.Is(err, ErrClosed) {
@@ -83,8 +83,8 @@ func TestDraft(t *testing.T) {
 	d.Discard()
 }
 
-// When there is no room, dead records make it; when there is none at all nothing is
-// changed.
+// When no place is free, places of dead records are freed; when no memory is left, the
+// draft changes nothing.
 func TestDraftWhenFull(t *testing.T) {
 	var c clock
 	m := newMap(t, c.Now, Options{Records: memory(t, 9*record.SpanBytes)})

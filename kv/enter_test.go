@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// Reads between Enter and Leave succeed, and Close waits for Leave. Later ones fail.
+// Reads between Enter and Leave succeed, and Close waits for Leave. Later reads fail.
 func TestEnter(t *testing.T) {
 	var ref record.Ref
 	m := newMap(t, func() time.Duration { return time.Hour }, Options{

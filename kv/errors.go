@@ -6,7 +6,7 @@ import "errors"
 // cuckoo.ErrTooManyAlike, after which nothing was changed.
 var (
 	ErrOptions = errors.New("kv: bad option")
-	// ErrNotFound: there is no record of that key.
+	// ErrNotFound: the key has no record.
 	ErrNotFound = errors.New("kv: no such key")
 	// ErrExists: the key has a record, and the write was for one without.
 	ErrExists = errors.New("kv: the key exists")

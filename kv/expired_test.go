@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// GetExpired finds what has expired, from that moment until it is removed.
+// GetExpired finds a record that has expired, from that moment until it is removed.
 func TestGetExpired(t *testing.T) {
 	var now clock
 	now.advance(time.Hour)

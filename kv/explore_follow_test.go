@@ -10,14 +10,14 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// The explorer lets a Map carry out a script of writes, and notes at each moment,
-// before and after each change of the index, of what follows, and of the clock, what
-// either way leads to, and what a read of each record that was ever led to gives.
+// The explorer makes a Map carry out a script of writes. At each moment, before and
+// after each change of the index, of the follower, and of the clock, it notes where
+// either index leads, and the result of a read of each record that one has ever led to.
 // Readers are then tried at all moments (follow.go):
 //
 //	moment     0   1   2   3   4  ...
 //	by id          R       read        the index, and the record
-//	by area            R       read    what follows, and the record
+//	by area            R       read    the follower, and the record
 //	kept                   read        the record alone
 //	Get            R   read    R       in this process: the index twice
 //
@@ -29,9 +29,9 @@ type followOp int
 const (
 	followPutA  followOp = iota
 	followPutB           // of another key: places are used again
-	followSlowA          // what follows takes 0.7 s before it has changed, and after
+	followSlowA          // the follower takes 0.7 s before it has changed, and after
 	followDeleteA
-	followFailA       // what follows refuses
+	followFailA       // the follower refuses
 	followFailDeleteA // in a deletion
 	followWait        // 0.6 s
 	followOps
@@ -44,30 +44,30 @@ func (o followOp) String() string {
 // followScript is the length of scripts. 7^4 take half a second.
 const followScript = 4
 
-// followMoment is what readers would find.
+// followMoment is the state that readers would find.
 type followMoment struct {
 	now      time.Duration
 	index    record.Ref // 0: none
 	area     record.Ref
 	acked    uint64 // revision of the first key's record, 0: none
-	writing  bool   // a write is under way, which makes it:
+	writing  bool   // a write is in flight, which makes it:
 	next     uint64
 	refuses  bool // that fails
 	revision []uint64
 	err      []error
 }
 
-// followWorld is a Map, and what follows it.
+// followWorld is a Map, and its follower.
 type followWorld struct {
 	t       *testing.T
 	clock   clock
 	m       *Map
 	now     followMoment
 	moments []followMoment
-	refs    []record.Ref // of the first key, that the index led to
+	refs    []record.Ref // of the first key, to which the index led
 	revs    []uint64
 	slow    bool
-	other   bool // the write is of the second key
+	other   bool // the write in flight is of the second key
 }
 
 var (
@@ -76,7 +76,7 @@ var (
 	errNotAsTaken = errors.New("wrong")
 )
 
-// followIndex notes what becomes of an index.
+// followIndex notes the changes of an index.
 type followIndex struct {
 	cuckoo.Index
 	w *followWorld
@@ -101,7 +101,7 @@ func (x followIndex) Delete(hash, ref uint64) error {
 	return x.change(func() error { return x.Index.Delete(hash, ref) })
 }
 
-// followMemory is for one Map after the other.
+// followMemory is the memory of the Maps, of which one exists at a time.
 type followMemory struct{ index, records []byte }
 
 func newFollowWorld(t *testing.T, mem *followMemory) *followWorld {
@@ -132,7 +132,7 @@ func (w *followWorld) learn(ref record.Ref) {
 	}
 	for i, r := range w.refs {
 		if r == ref && (err != nil || w.revs[i] == v.Revision) {
-			return // It leads back to it.
+			return // The index leads back to it.
 		}
 	}
 	w.refs, w.revs = append(w.refs, ref), append(w.revs, v.Revision)
@@ -159,7 +159,7 @@ func (w *followWorld) pause(d time.Duration) {
 	w.note()
 }
 
-// follow is what follows the Map: it knows the first key.
+// follow is the Map's follower: it knows the first key.
 func (w *followWorld) follow(_, to record.Ref) error {
 	if w.other {
 		return nil
@@ -215,10 +215,10 @@ func (w *followWorld) do(o followOp) {
 	w.note()
 }
 
-// followCounts shows that the test tries what it should.
+// followCounts counts the cases that the test tried.
 type followCounts struct{ reads, dead, got, kept, refused, apart, unwritten int }
 
-// find is the number of a reference among those that readers took.
+// find returns the number of a reference among those that readers took.
 func (w *followWorld) find(ref record.Ref, m *followMoment) int {
 	for i := len(m.err) - 1; i >= 0; i-- {
 		if w.refs[i] == ref {
@@ -235,7 +235,7 @@ func (w *followWorld) verify(c *followCounts) error {
 		wrong := func(what string, args ...any) error {
 			return fmt.Errorf("%w: moment %d: %s", errNotAsTaken, a, fmt.Sprintf(what, args...))
 		}
-		var at [2]uint64 // revisions that the ways lead to
+		var at [2]uint64 // revisions to which the two indexes lead
 		for way, ref := range []record.Ref{m.index, m.area} {
 			i := -1
 			if ref != 0 {
@@ -251,7 +251,7 @@ func (w *followWorld) verify(c *followCounts) error {
 				continue
 			}
 			again := a > 0 && w.moments[a-1].index == m.index && w.moments[a-1].area == m.area && w.moments[a-1].now == m.now
-			if again { // It shows a reader nothing else, and less.
+			if again { // A reader from a sees no more than one from a-1.
 				continue
 			}
 			for j := a; j < len(w.moments) && w.moments[j].now < m.now+record.DefaultGrace; j++ {
@@ -333,7 +333,7 @@ func exploreFollow(t *testing.T, n int, c *followCounts) (script []followOp, wro
 	}
 }
 
-// TestExploreFollow: readers by either way see what follow.go promises.
+// TestExploreFollow: readers by either index see what follow.go promises.
 func TestExploreFollow(t *testing.T) {
 	var c followCounts
 	if script, err := exploreFollow(t, followScript, &c); err != nil {

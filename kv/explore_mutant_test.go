@@ -4,8 +4,8 @@ package kv
 
 import "testing"
 
-// TestMutants: whichever rule is broken, a script of few steps shows it, and none
-// does if all rules are kept.
+// TestMutants: whichever rule is broken, a script of few steps shows it; no script
+// fails if all rules are kept.
 func TestMutants(t *testing.T) {
 	defer func() { mutant = faithful }()
 	for m := faithful; m < mutations; m++ {

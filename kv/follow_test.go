@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// Who follows a Map holds the references that its index holds, whatever happens:
-// writes, writes that fail, compaction, expiry.
+// A follower of a Map holds the references that the Map's index holds, after writes,
+// writes that fail, compaction and expiry.
 func TestFollow(t *testing.T) {
 	var c clock
 	c.advance(time.Second)

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 )
 
-// gate counts the readers inside a Map's memory, for which Close waits. Readers
-// take one of several counters, so that cores rarely share a line: an addition to
-// one's own line takes 5 ns.
+// gate counts the readers inside a Map's memory, for which Close waits. Each reader
+// uses one of several counters, so that cores rarely share a line: an addition to a
+// line that no other core uses takes 5 ns.
 type gate struct {
 	closed atomic.Bool
 	inside [stripes]struct {
@@ -23,7 +23,7 @@ const stripes = 32 // more than the readers that run at once on most machines
 // stripe is the counter that a reader uses, from its first use on.
 type stripe struct{ n *atomic.Int64 }
 
-// enter lets a reader in until leave. Its stripe may be of another gate before.
+// enter admits a reader until leave. The stripe may have been of another gate before.
 func (g *gate) enter(of **gate, s *stripe) error {
 	if *of != g {
 		*of, s.n = g, &g.inside[rand.IntN(stripes)].n
@@ -38,8 +38,8 @@ func (g *gate) enter(of **gate, s *stripe) error {
 
 func (s *stripe) leave() { s.n.Add(-1) }
 
-// Close waits for reads and writes under way; later ones fail with ErrClosed.
-// The memory is the caller's again. A second time does nothing.
+// Close waits for reads and writes in flight; later ones fail with ErrClosed. After it
+// the caller has the memory back. A second call does nothing.
 func (m *Map) Close() {
 	if m.gate.closed.Swap(true) {
 		return

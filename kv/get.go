@@ -13,8 +13,8 @@ import (
 // Buffer is what Get needs besides the Map, for one goroutine at a time. The zero
 // value is ready.
 type Buffer struct {
-	// LongestValue bounds the values that are copied, 0: all are. A View of a
-	// longer one has none, but its ValueBytes.
+	// LongestValue bounds the values that are copied, 0: all are. The View of a longer
+	// value lacks it, but has its ValueBytes.
 	LongestValue int
 
 	refs   []uint64
@@ -24,8 +24,8 @@ type Buffer struct {
 	inside bool // between Enter and Leave
 }
 
-// Enter lets calls of ReadSince with a buffer in until Leave, for whom Close waits: many
-// in a row need not each come in and go.
+// Enter admits calls of ReadSince with a buffer until Leave, for which Close waits:
+// many calls in a row then share one entry of the gate.
 func (m *Map) Enter(b *Buffer) error {
 	err := m.gate.enter(&b.of, &b.stripe)
 	b.inside = err == nil
@@ -39,15 +39,14 @@ func (m *Map) Leave(b *Buffer) {
 }
 
 // Get returns the key's record and its reference, without a lock. The View is good
-// until the buffer is used again. ErrNotFound, as it is, since a miss is no failure:
-// there is none.
+// until the buffer is used again. If the key has no record the error is ErrNotFound,
+// not wrapped, since a miss is no failure.
 //
-// It reads the record between two lookups. If the index leads to the same
-// references in both, it led to the record while that was read: so the place was
-// not used again, and what was read is the state of the key then
-// (record/readers.go). Otherwise it begins anew. That takes no clock, of which a
-// look costs as much as a third lookup, and no grace: a Get may be stopped
-// anywhere for however long.
+// It reads the record between two lookups. If the index leads to the same references in
+// both, it led to the record while that was read: so the place was not used again, and
+// the bytes are the state of the key then (record/readers.go). Otherwise it begins
+// again. That needs no clock, of which a reading costs as much as a third lookup, and
+// no grace: a Get may be stopped anywhere for any time.
 func (m *Map) Get(key []byte, b *Buffer) (record.View, record.Ref, error) {
 	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
 		return record.View{}, 0, err
@@ -67,8 +66,8 @@ func (m *Map) get(key []byte, hash uint64, b *Buffer) (record.View, record.Ref, 
 	}
 }
 
-// read finds the key's record among the last n references of the buffer, which a
-// lookup gave. It is not ok if there are others now.
+// read finds the key's record among the last n references of the buffer, which a lookup
+// gave. ok is false if the index leads to other references now.
 func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, ref record.Ref, ok bool, err error) {
 	if n == 0 {
 		return v, 0, true, ErrNotFound
@@ -93,11 +92,11 @@ func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, re
 	return v, ref, true, nil
 }
 
-// Read reads the record that a reference names, which the caller has from where
-// Options.Follow put it: less than the grace ago, or under the Map's lock. It is
-// the state of its key at a moment since, also with record.ErrDead. The View is
-// good until the buffer is used again. record.ErrStale without that: it is too
-// late, look for the reference again. It takes no lock.
+// Read reads the record of a reference that Options.Follow was called with: less than
+// the grace ago, or under the Map's lock. The View is the state of its key at a moment
+// since, also with record.ErrDead, and good until the buffer is used again. With
+// record.ErrStale otherwise the caller is too late, and looks for the reference again.
+// Read takes no lock.
 func (m *Map) Read(ref record.Ref, b *Buffer) (record.View, error) {
 	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
 		return record.View{}, err
@@ -106,7 +105,7 @@ func (m *Map) Read(ref record.Ref, b *Buffer) (record.View, error) {
 	return m.copyTo(b, ref, nil)
 }
 
-// Prefetch asks for the first lines of records that Read is to read.
+// Prefetch asks for the first lines of a record that the caller is going to Read.
 func (m *Map) Prefetch(ref record.Ref) { m.heap.Prefetch(ref) }
 
 // copyTo reads a record into the buffer.

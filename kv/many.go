@@ -15,7 +15,7 @@ import (
 //	lookup, prefetch   k0 k1 k2 ...
 //	read               k0 k1 k2 ...
 
-// manyKeys is how many keys go together.
+// manyKeys is the number of keys that are looked up together.
 const manyKeys = 64
 
 // ManyBuffer is what GetMany needs besides the Map, for one goroutine at a time.
@@ -30,10 +30,10 @@ type ManyBuffer struct {
 	one    Buffer
 }
 
-// GetMany makes a Get of each key, and calls f with the results, in the order of
-// the keys, until it returns false. It is faster than as many Gets. Each keeps the promises of Get for
-// itself; together they are no snapshot. The View is good until f returns. f may
-// read and write the Map, with other buffers, and may not close it.
+// GetMany makes a Get of each key, and calls f with the results, in the order of the
+// keys, until it returns false. It is faster than one Get for each. Each result keeps
+// the promises of Get; together they are no snapshot. The View is good until f returns.
+// f may read and write the Map, with other buffers, and may not close it.
 func (m *Map) GetMany(keys [][]byte, b *ManyBuffer, f func(i int, v record.View, ref record.Ref, err error) (more bool)) {
 	if err := m.gate.enter(&b.one.of, &b.one.stripe); err != nil {
 		for i := range keys {
@@ -65,7 +65,7 @@ func (m *Map) PrefetchKeys(keys [][]byte, b *ManyBuffer) {
 	}
 }
 
-// ask looks up to manyKeys keys up, and prefetches their records.
+// ask looks up the references of up to manyKeys keys, and prefetches their records.
 func (m *Map) ask(keys [][]byte, b *ManyBuffer) {
 	for i, key := range keys {
 		b.hashes[i] = cuckoo.Hash(m.seed, key)
@@ -76,7 +76,7 @@ func (m *Map) ask(keys [][]byte, b *ManyBuffer) {
 		n := len(b.refs)
 		b.refs = m.index.Lookup(b.refs, b.hashes[i])
 		if b.counts[i] = len(b.refs) - n; b.counts[i] > 0 {
-			m.heap.Prefetch(record.Ref(b.refs[n])) // others are there by chance
+			m.heap.Prefetch(record.Ref(b.refs[n])) // further ones match by chance
 		}
 	}
 }

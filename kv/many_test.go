@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// getFunc makes a way to look up a key, for one goroutine.
+// getFunc makes a function that looks up a key, for one goroutine.
 type getFunc func() func(m *Map, key []byte) (record.View, record.Ref, error)
 
 func getOne() func(m *Map, key []byte) (record.View, record.Ref, error) {
@@ -20,8 +20,8 @@ func getOne() func(m *Map, key []byte) (record.View, record.Ref, error) {
 	return func(m *Map, key []byte) (record.View, record.Ref, error) { return m.Get(key, &b) }
 }
 
-// getAmong looks up so many keys, of which the last is the one, and one is
-// given twice.
+// getAmong looks up n keys, of which the last is the one of the call, and one occurs
+// twice.
 func getAmong(n int) getFunc {
 	return func() func(m *Map, key []byte) (record.View, record.Ref, error) {
 		var b ManyBuffer
@@ -39,7 +39,7 @@ func getAmong(n int) getFunc {
 				}
 				if next++; i == n-1 && err == nil {
 					v, ref, err = got, r, e
-					v.Value = bytes.Clone(got.Value) // it was good until now
+					v.Value = bytes.Clone(got.Value) // it is good until f returns
 				}
 				return true
 			})
@@ -51,7 +51,7 @@ func getAmong(n int) getFunc {
 	}
 }
 
-// interrupted is an index at which something happens after lookups.
+// interrupted is an index that calls a function after lookups.
 type interrupted struct {
 	cuckoo.Index
 	after func()
@@ -66,9 +66,9 @@ func (x *interrupted) Lookup(dst []uint64, hash uint64) []uint64 {
 	return dst
 }
 
-// A Get that is stopped between the index and the record, for however long,
-// finds what the key has then, whatever became of the record's place.
-func TestGetIsStopped(t *testing.T) {
+// A Get that is stopped between the index and the record, for any time, finds the key's
+// present record, whatever became of the old record's place.
+func TestGetStoppedBetweenIndexAndRecord(t *testing.T) {
 	key, other := []byte("key"), []byte("yek")
 	put := func(m *Map, key []byte, value string) {
 		if _, err := m.Put(Entry{Key: key, Value: []byte(value)}, Condition{}); err != nil {
@@ -128,8 +128,8 @@ func TestGetIsStopped(t *testing.T) {
 	}
 }
 
-// A record that the index leads to and that is none is an error, not a loop.
-func TestGetOfWhatIsNoRecord(t *testing.T) {
+// An index that leads to a place without a record causes an error, not a loop.
+func TestGetOfDamagedIndexIsAnError(t *testing.T) {
 	var c clock
 	m := newMap(t, c.Now, Options{})
 	key := []byte("key")
@@ -143,7 +143,7 @@ func TestGetOfWhatIsNoRecord(t *testing.T) {
 	}
 }
 
-// After Close each key gets the error.
+// After Close every key gets ErrClosed.
 func TestGetManyOfAClosedMap(t *testing.T) {
 	var c clock
 	m := newMap(t, c.Now, Options{})
@@ -189,8 +189,7 @@ func TestGetManyDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// It ends when the caller has enough, and long values are left out if they are not
-// wanted.
+// It ends when f returns false, and leaves out values longer than LongestValue.
 func TestGetManyOfLongValues(t *testing.T) {
 	var c clock
 	m := newMap(t, c.Now, Options{})

@@ -20,9 +20,9 @@ type Options struct {
 	Boot uint64
 	// Seed of the hash of keys.
 	Seed uint64
-	// Revision is that of the last write before: the first has the next one.
+	// Revision is that of the last write before; the first write gets the next one.
 	Revision uint64
-	// Table and Items say which index: see cuckoo.New and cuckoo.Options.
+	// Table and Items configure the index: see cuckoo.New and cuckoo.Options.
 	Table cuckoo.Kind
 	Items int
 	// Now is the time since some moment, never going back; expiry counts in it,
@@ -33,15 +33,15 @@ type Options struct {
 	// the Map's lock. A write that needs more than they give fails with
 	// cuckoo.ErrFull or record.ErrFull, and their error.
 	GrowIndex, GrowRecords func(bytes int64) (usable int64, err error)
-	// Follow, if not nil, is told of each change of what a key leads to, so that
-	// others who hold references change them. It is called under the Map's lock,
-	// after the key index has changed and before the old record is dead: from 0,
-	// there was none before; to 0, there is none any more. Map.Read reads both.
-	// It must not call other methods. If it fails, the write is undone, and
-	// fails with its error.
+	// Follow, if not nil, is called with each change of a key's reference, so that
+	// another holder of references can change them: from 0 if the key had none before,
+	// to 0 if it has none after. It is called under the Map's lock, after the key index
+	// has changed and before the old record is dead. Map.Read reads both records. It
+	// must not call other methods. If it fails, the write is undone, and fails with its
+	// error.
 	Follow func(from, to record.Ref) error
-	// Expired, if not nil, is told of records that have expired, under the Map's
-	// lock, and they stay, unseen, until somebody deletes them. nil: they are
+	// Expired, if not nil, is called with records that have expired, under the Map's
+	// lock, and they stay, unseen, until the caller deletes them. nil: they are
 	// deleted.
 	Expired func(key []byte, revision uint64)
 	// GiveBack may return pages of either memory to the system. They read as zeros
@@ -57,7 +57,7 @@ type Map struct {
 	heap  *record.Heap
 	index cuckoo.Index
 
-	follow  func(from, to record.Ref) error // nil: nobody
+	follow  func(from, to record.Ref) error // nil: no follower
 	expired func(key []byte, revision uint64)
 
 	gate gate
@@ -109,21 +109,21 @@ func New(o Options) (*Map, error) {
 	return m, nil
 }
 
-// Space is what readers of the records have to know. Its Bytes are all of the
-// memory; a remote reader is told as many as are registered.
+// Space is what readers of the records need to know. Its Bytes are all of the memory; a
+// server sends remote readers the number of bytes that are registered.
 func (m *Map) Space() record.Space { return m.heap.Space() }
 
 // Seed is that of cuckoo.Hash.
 func (m *Map) Seed() uint64 { return m.seed }
 
-// Condition says when a write is made; the zero value: always.
+// Condition is the condition of a write; the zero value: always.
 type Condition struct {
 	IfAbsent   bool   // the key has no record
 	IfRevision uint64 // its record has this revision; 0: any
 }
 
-// Check compares with the revision of the record that there is, 0: none. The error
-// is ErrExists or ErrConflict.
+// Check compares with has, the revision of the present record, 0: none. The error is
+// ErrExists or ErrConflict.
 func (c Condition) Check(key []byte, has uint64) error {
 	switch {
 	case c.IfAbsent && has != 0:
@@ -141,7 +141,7 @@ type Entry struct {
 	Key, Value []byte
 	Expiry     time.Duration // by the Map's clock; 0: never
 	Flags      uint16
-	// Revision is that of the write, above all before it; 0: the next one.
+	// Revision is that of the write, above those of all writes before; 0: the next one.
 	Revision uint64
 }
 
@@ -155,8 +155,9 @@ func (m *Map) count(before, after bool) {
 	}
 }
 
-// find returns the key's reference, 0: none, its record's revision, 0 if there is
-// none or it has expired, and whether it ever does. The caller holds the lock.
+// find returns the key's reference, 0: none, its record's revision, 0 if the key has
+// none or the record has expired, and whether the record ever expires. The caller holds
+// the lock.
 func (m *Map) find(hash uint64, key []byte, now time.Duration) (ref record.Ref, revision uint64, mortal bool) {
 	m.index.PrefetchWrite(hash)
 	m.refs = m.index.Lookup(m.refs[:0], hash)

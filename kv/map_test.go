@@ -43,8 +43,8 @@ func newMap(t testing.TB, now func() time.Duration, o Options) *Map {
 	return m
 }
 
-// What a Map holds is what a Go map holds, whatever happens: conditions, expiry,
-// deletions, growth of the table, time.
+// A Map holds the same as a Go map, under conditions, expiry, deletions, growth of the
+// table, and time.
 func TestMapAgainstModel(t *testing.T) {
 	type state struct {
 		value  string
@@ -137,8 +137,8 @@ func TestMapAgainstModel(t *testing.T) {
 	}
 }
 
-// Readers without a lock see every write that returned before they began, and
-// never a value that is not the key's.
+// Readers without a lock see every write that returned before they began, and never a
+// value of another key.
 func TestGetBesideWrites(t *testing.T) {
 	for name, way := range map[string]getFunc{"Get": getOne, "GetMany": getAmong(65)} {
 		t.Run(name, func(t *testing.T) { getBesideWrites(t, way) })
@@ -209,7 +209,7 @@ func TestUpdatesAreBounded(t *testing.T) {
 		}
 		c.advance(100 * time.Microsecond)
 	}
-	// Without time passing nothing is freed, and writes say that there is no room.
+	// While the clock stands still nothing is freed, and writes fail with ErrFull.
 	var err error
 	for n := 0; err == nil && n < 100_000; n++ {
 		_, err = m.Put(Entry{Key: []byte(fmt.Sprint(n % 1000)), Value: value}, Condition{})
@@ -223,8 +223,8 @@ func TestUpdatesAreBounded(t *testing.T) {
 	}
 }
 
-// A Map is given memory piece by piece. What it is not given it does without: writes
-// fail, with the reason, and change nothing.
+// A Map receives memory piece by piece. When it is refused a piece, writes that need it
+// fail with the reason, and change nothing.
 func TestGrow(t *testing.T) {
 	reason := errors.New("no more")
 	for _, what := range []string{"index", "records"} {

@@ -8,12 +8,12 @@ const (
 	faithful mutation = iota
 
 	deadAtFirst // a record is dead as of when the write began
-	notFollowed // what follows is not told
+	notFollowed // the follower is not called
 	notUndone   // a write that fails is not undone
 	undoneLate  // it is undone after its record is dead
 	undoneAlive // its record stays alive
 
-	killFirst   // the old record is dead before the index lets go
-	killBetween // and before what follows does
+	killFirst   // the old record is dead before the index drops it
+	killBetween // and before the follower does
 	neverDead   // the old record stays alive
 )

@@ -4,7 +4,7 @@ package kv
 
 import "github.com/catfish-index/catfish/internal/mutants"
 
-// mutations is how many there are.
+// mutations is their number.
 const mutations = neverDead + 1
 
 var mutationNames = [mutations]string{
@@ -14,6 +14,6 @@ var mutationNames = [mutations]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, initially what the environment says.
-// Tests set it while nobody uses a Map.
+// mutant is the rule that this process breaks, initially the one that the environment
+// names. Tests set it while no goroutine uses a Map.
 var mutant = mutation(mutants.Chosen("kv", mutationNames[:]))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// PrefetchKeys changes nothing, takes any number of keys, also those that are not
-// there, allocates nothing, and leaves a Map that is closed alone.
+// PrefetchKeys changes nothing, takes any number of keys, absent ones included,
+// allocates nothing, and does not touch a closed Map.
 func TestPrefetchKeys(t *testing.T) {
 	m := newMap(t, func() time.Duration { return 1 }, Options{})
 	keys := make([][]byte, 2*manyKeys+1)

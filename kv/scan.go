@@ -13,16 +13,16 @@ import (
 // zero value is ready.
 type ScanBuffer struct{ Buffer }
 
-// scanPiece is how many records a call of Scan gives, or a few more: 10 us, of
-// which the writers' lock is held for one.
+// scanPiece is the number of records that a call of Scan gives, or a few more: that
+// takes 10 us, one of them under the writers' lock.
 const scanPiece = 32
 
-// Scan gives f a few records, perhaps none, from the cursor on, whose zero value is the beginning,
-// and returns the cursor of the rest; Done says that there is none. A record whose
-// key has one during all of the scan is given at least once, as it was at a moment
-// of the scan; one that is moved meanwhile perhaps twice. Its View is good during
-// the call of f, and without a value if that is longer than b.LongestValue.
-// cuckoo.ErrScanLost: too much was moved since the last call.
+// Scan calls f with a few records, perhaps none, from the cursor on, whose zero value
+// is the beginning, and returns the cursor of the rest; Done says that there is none. A
+// record whose key has one during all of the scan is given at least once, as it was at
+// a moment of the scan; one that is moved meanwhile perhaps twice. Its View is good
+// during the call of f, and without a value if that is longer than b.LongestValue.
+// cuckoo.ErrScanLost: too many items were moved since the last call.
 func (m *Map) Scan(c cuckoo.Cursor, b *ScanBuffer, f func(record.Ref, record.View)) (cuckoo.Cursor, error) {
 	if err := m.gate.enter(&b.of, &b.stripe); err != nil {
 		return c, err

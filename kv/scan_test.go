@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// A scan beside writers gives every key that stays at least once, with a value
-// that it had, and long values only if they are wanted.
+// A scan beside writers gives every key that stays at least once, with one of its
+// values, and gives long values only if the caller wants them.
 func TestScan(t *testing.T) {
 	start := time.Now()
 	m := newMap(t, func() time.Duration { return time.Since(start) }, Options{})
@@ -57,7 +57,7 @@ func TestScan(t *testing.T) {
 	wg.Wait()
 }
 
-// After Close nothing touches the memory.
+// After Close no call touches the memory.
 func TestClose(t *testing.T) {
 	for range 20 {
 		closeBesideReadersAndWriters(t)
@@ -90,7 +90,7 @@ func closeBesideReadersAndWriters(t *testing.T) {
 	}
 	going := make(chan struct{})
 	wg.Go(func() {
-		value := make([]byte, 100_000) // The writer is inside most of the time.
+		value := make([]byte, 100_000) // The writer is in the Map most of the time.
 		for n := 0; ; n++ {
 			if n == 10 {
 				close(going)
@@ -108,7 +108,7 @@ func closeBesideReadersAndWriters(t *testing.T) {
 	<-going
 	m.Close()
 	m.Close()
-	if err := mapped.Unmap(records); err != nil { // Who touches it ends the test.
+	if err := mapped.Unmap(records); err != nil { // A goroutine that touches it ends the test.
 		t.Fatal(err)
 	}
 	wg.Wait()
@@ -127,7 +127,7 @@ func closeBesideReadersAndWriters(t *testing.T) {
 	}
 }
 
-// Scans come to an end beside writers that replace every record all the time.
+// Scans end although writers replace every record all the time.
 func TestScanBesideUpdates(t *testing.T) {
 	start := time.Now()
 	m := newMap(t, func() time.Duration { return time.Since(start) }, Options{})
@@ -167,9 +167,9 @@ func TestScanBesideUpdates(t *testing.T) {
 	wg.Wait()
 }
 
-// What is deleted and what has expired is passed over a piece at a time: each call
-// holds the lock for little, however much there was.
-func TestScanOfAnEmptyTable(t *testing.T) {
+// A scan passes over deleted and expired records a piece at a time: each call holds the
+// lock briefly, whatever their number.
+func TestScanPassesOverDeletedInPieces(t *testing.T) {
 	now := time.Second
 	m := newMap(t, func() time.Duration { return now }, Options{})
 	for i := range 20_000 {
@@ -200,7 +200,7 @@ func TestScanOfAnEmptyTable(t *testing.T) {
 	if n := calls(); n < 10_000/(scanPiece+8) {
 		t.Errorf("10,000 records that have expired are scanned in %d calls", n)
 	}
-	// One Tidy after another as long as it is worth it: then none is left.
+	// Tidy is called until it has no more to do: then no record is left.
 	tidies := 0
 	for m.Tidy(64) {
 		if tidies++; tidies > 10_000 {
@@ -215,8 +215,8 @@ func TestScanOfAnEmptyTable(t *testing.T) {
 	}
 }
 
-// Close waits for what goes on, which may write.
-func TestCloseBesideOthers(t *testing.T) {
+// Close waits for reads in flight, whose callbacks may write.
+func TestCloseWaitsForReadsInFlight(t *testing.T) {
 	start := time.Now()
 	for range 20 {
 		m := newMap(t, func() time.Duration { return time.Since(start) }, Options{})

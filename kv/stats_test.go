@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// fill sets all fields, those of fields included, to what f returns.
+// fill sets all fields, also those of nested structs, to values of f.
 func fill(v reflect.Value, f func() uint64) {
 	for i := range v.NumField() {
 		switch x := v.Field(i); x.Kind() {
@@ -21,8 +21,8 @@ func fill(v reflect.Value, f func() uint64) {
 	}
 }
 
-// No field is forgotten: statistics added to none are the same, and added to
-// themselves grow, or are those that are no sum.
+// Stats.Add forgets no field: statistics added to zero ones stay the same, and each
+// field added to itself grows, or is one that is no sum.
 func TestStatsAdd(t *testing.T) {
 	n := uint64(0)
 	var s, sum Stats
@@ -34,7 +34,7 @@ func TestStatsAdd(t *testing.T) {
 	kept := 0
 	want := s
 	fill(reflect.ValueOf(&want).Elem(), func() uint64 { kept++; return 2 * uint64(kept) })
-	for _, x := range []*Stats{&sum, &want} { // These are no sums.
+	for _, x := range []*Stats{&sum, &want} { // These fields are no sums.
 		x.Revision, x.Index.Growing, x.Index.FirstStash = 0, false, 0
 		x.Index.LongestKick, x.Index.StashMost, x.Index.LongestLink = 0, 0, 0
 	}

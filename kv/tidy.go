@@ -7,23 +7,23 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// What a Map does beside its requests: places of dead records are freed, sparse
-// spans emptied, the table's growth is carried on, expired records are removed. All
-// of it in small pieces, some with each write and some with each Tidy.
+// A Map's work beside its requests: it frees places of dead records, empties sparse
+// spans, continues the table's growth, and removes expired records. All of it is done
+// in small pieces, some with each write and some with each Tidy.
 
 const (
-	// tidyEachWrite: a write leaves one dead record; twice as many are freed. A
-	// write of a record that expires looks at as many that do, or a bucket of
-	// them: so however fast they come, at most half of them are of the past.
+	// tidyEachWrite: a write leaves one dead record; twice as many are freed. A write
+	// of a record that expires examines as many that do, or a bucket of them: so at any
+	// rate of such writes at most half of the records have expired.
 	tidyEachWrite = 2
-	// tidyWhenFull: there is no room; this takes a millisecond, and so is done
+	// tidyWhenFull: the memory has no room; this takes a millisecond, and so is done
 	// once in one at most.
 	tidyWhenFull  = 4096
 	tidyFullEvery = time.Millisecond
 )
 
-// Tidy does so many pieces of what is to be done, some 0.2 us each, and reports
-// whether there may be more.
+// Tidy does the given number of pieces of such work, some 0.2 us each, and reports
+// whether more may be left.
 func (m *Map) Tidy(pieces int) (more bool) {
 	if m.lock() != nil {
 		return false
@@ -46,8 +46,8 @@ func (m *Map) tidy(now time.Duration, most int) bool {
 	return n > 0
 }
 
-// makeRoom is for a write that found none, and reports whether it freed any.
-// Records that have expired are out of the way after the grace.
+// makeRoom is for a write that found no room, and reports whether it freed any. The
+// places of records that have expired become free after the grace.
 func (m *Map) makeRoom(now time.Duration) bool {
 	if m.wasFull != 0 && now-m.wasFull < tidyFullEvery {
 		return false
@@ -57,24 +57,24 @@ func (m *Map) makeRoom(now time.Duration) bool {
 	return m.tidy(now, tidyWhenFull)
 }
 
-// relocate has the index lead to where a record has been moved.
+// relocate makes the index lead to the place to which a record was moved.
 func (m *Map) relocate(key []byte, from, to record.Ref) bool {
 	hash := cuckoo.Hash(m.seed, key)
 	if m.index.Replace(hash, uint64(from), uint64(to)) != nil {
 		return false
 	}
 	if m.follow != nil && m.follow(from, to) != nil {
-		// What leads to a place that it has just left leads back to it.
+		// The index leads to the old place again: that record is still alive.
 		_ = m.index.Replace(hash, uint64(to), uint64(from))
 		return false
 	}
-	m.heap.Advance(m.now()) // What led to the old record has let go of it now.
+	m.heap.Advance(m.now()) // No index leads to the old record now.
 	return true
 }
 
-// expire removes those of the next few records that have expired, and reports
-// whether it is worth to go on: a quarter of them had. Looking takes a cold read or
-// two a record, so it is left out while none ever does.
+// expire removes those of the next few records that have expired, and reports whether
+// to continue: a quarter of them had. Examining takes a cold read or two a record, so
+// it is left out while no record ever expires.
 func (m *Map) expire(now time.Duration, most int) (more bool) {
 	if m.mortal == 0 {
 		return false
@@ -119,8 +119,8 @@ type Stats struct {
 	Index    cuckoo.Stats `json:"index"`
 }
 
-// Add adds those of another Map: the revision is the latest, the most of anything
-// the larger one.
+// Add adds those of another Map: Revision becomes the later one, each maximum the
+// larger one.
 func (s *Stats) Add(o Stats) {
 	s.Puts += o.Puts
 	s.Deletes += o.Deletes
@@ -130,15 +130,15 @@ func (s *Stats) Add(o Stats) {
 	s.Index.Add(o.Index)
 }
 
-// Len is how many records there are, those included that have expired and are not
-// removed yet.
+// Len is the number of records, those included that have expired and are not removed
+// yet.
 func (m *Map) Len() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.index.Len()
 }
 
-// Stats counts.
+// Stats returns the statistics.
 func (m *Map) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -147,8 +147,8 @@ func (m *Map) Stats() Stats {
 	return s
 }
 
-// Grant gives leases on records that a client was told of, in the order of refs:
-// how long it may keep each, counted from when it sent its request; 0: not at all.
+// Grant gives leases on records whose references a client has, in the order of refs: how
+// long it may keep each, counted from when it sent its request; 0: not at all.
 func (m *Map) Grant(refs []record.Ref, dst []time.Duration) []time.Duration {
 	if m.lock() != nil {
 		return append(dst, make([]time.Duration, len(refs))...)

@@ -8,10 +8,10 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 )
 
-// Records that live for a moment, written as fast as can be, do not pile up: no
-// more of the past than of the present, and the place of a second's dead ones. Nobody
-// calls Tidy.
-func TestShortLivedDoNotPileUp(t *testing.T) {
+// Short-lived records, written at full speed, do not pile up: at any time no more have
+// expired than live, and the dead ones of one second take memory. The test never calls
+// Tidy.
+func TestShortLivedRecordsDoNotPileUp(t *testing.T) {
 	for _, kind := range []cuckoo.Kind{cuckoo.GCuckoo, cuckoo.Compact} {
 		c := &clock{}
 		c.advance(time.Hour)
@@ -33,7 +33,7 @@ func TestShortLivedDoNotPileUp(t *testing.T) {
 				t.Fatalf("%v: put %d has revision %d, after %d", kind, i, rev, last)
 			}
 			last = rev
-			// The first ones die while the table grows.
+			// The first records die while the table grows.
 			if i > 10*alive {
 				most = max(most, m.Len())
 			}
@@ -44,7 +44,7 @@ func TestShortLivedDoNotPileUp(t *testing.T) {
 	}
 }
 
-// Removing what has expired takes no memory of the Go heap.
+// Removing expired records allocates nothing.
 func TestExpiryAllocatesNothing(t *testing.T) {
 	c := &clock{}
 	c.advance(time.Hour)

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// timely is how long after a reader may have taken a reference it believes what
-	// it has read without a check sum. The place is not used again for twice as long,
-	// so it does not matter whether the processor looks at the clock a little before
-	// the last bytes have come.
+	// timely is the age of a reference up to which a reader believes bytes read by it
+	// without a check sum. The place is not used again for twice as long, so it does
+	// not matter whether the processor reads the clock a little before the last bytes
+	// have come.
 	timely = record.DefaultGrace / 2
-	// sumBytes is up to what size a check sum is computed all the same: a look at the
-	// clock takes 50 ns, as long as the sum of so many bytes.
+	// sumBytes is the size up to which a check sum is computed all the same: reading
+	// the clock takes 50 ns, as long as the sum of this number of bytes.
 	sumBytes = 1 << 10
 )
 
-// ReadSince is Read for who took the reference since a time of Options.Now, 0:
-// unknown. A check sum tells readers who are late that a place was used again; who
-// is in time by that clock reads long records without. For a record of 8 KiB this is
-// two thirds of the time.
+// ReadSince is Read for a caller that took the reference since a time of Options.Now,
+// 0: unknown. A late reader needs the check sum to notice that a place was used again;
+// a reader in time by that clock reads long records without. For a record of 8 KiB this
+// is two thirds of the time.
 func (m *Map) ReadSince(ref record.Ref, since time.Duration, b *Buffer) (v record.View, err error) {
 	if !b.inside {
 		if err := m.Enter(b); err != nil {

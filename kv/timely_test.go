@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// ReadSince believes what it reads while the place cannot have been used again, and
-// looks at the check sum otherwise: then what has changed is noticed.
+// ReadSince believes the bytes while the place cannot have been used again, and
+// compares the check sum otherwise: then it notices changed bytes.
 func TestReadSince(t *testing.T) {
 	now := time.Millisecond
 	records, err := mapped.Map(16 << 20)
@@ -65,7 +65,7 @@ func TestReadSince(t *testing.T) {
 				}
 			}
 		}
-		records[ref.Offset()+uint64(32+len(name))]++ // the value, or what is before its blocks
+		records[ref.Offset()+uint64(32+len(name))]++ // the value, or the bytes before its blocks
 		_, err := m.ReadSince(ref, c.since, b)
 		if torn := errors.Is(err, record.ErrTorn) || errors.Is(err, record.ErrMalformed); torn != c.sum {
 			t.Errorf("%s, changed: %v", name, err)

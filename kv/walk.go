@@ -5,13 +5,13 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// walkPiece is how many references Walk gives at once, or a few more: what a caller
-// asks for ahead of reading it.
+// walkPiece is the number of references that Walk gives at once, or a few more: the
+// caller prefetches these before it reads them.
 const walkPiece = 64
 
-// Walk gives f the references of all records, those that have expired included, each
-// once, some at a time, and then calls end. The writers' lock is held until that
-// returns, so that what end makes of them misses no change: other writes, Tidy and
+// Walk calls f with the references of all records, those that have expired included,
+// each once, some at a time, and then calls end. It holds the writers' lock until end
+// returns, so that a copy that end completes misses no change: other writes, Tidy and
 // Grant wait, a second for 2,000,000 records if f reads them. f may call Read and
 // Prefetch, no other methods. The first error of f or end is returned.
 func (m *Map) Walk(f func([]record.Ref) error, end func() error) error {

@@ -11,14 +11,14 @@ import (
 
 // Writes
 //
-// A Put is two steps, between which a caller may have the write made durable:
+// A Put is two steps, between which a caller may make the write durable:
 //
 //	Stage     the record is written; nothing leads to it
-//	Publish   the key index leads to it, then what follows (Options.Follow),
+//	Publish   the key index leads to it, then the follower does (Options.Follow),
 //	          then the old record is dead
 
-// Put stores a record under its key, in place of the one that there is, and
-// returns its revision.
+// Put stores a record under its key, in place of the present one, and returns its
+// revision.
 func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) { return m.put(e, c, nil) }
 
 // put is Put, or Draft.Put.
@@ -45,12 +45,12 @@ func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err e
 	m.count(mortal, e.Expiry != 0)
 	m.tidy(now, tidyEachWrite)
 	if e.Expiry != 0 && m.expired == nil {
-		m.expire(now, tidyEachWrite) // whose deletes have revisions, too
+		m.expire(now, tidyEachWrite) // its deletions have revisions, too
 	}
 	return revision, nil
 }
 
-// Stage writes a record that nothing leads to, until Publish, or Discard.
+// Stage writes a record to which nothing leads until Publish. Discard takes it back.
 func (m *Map) Stage(e Entry) (record.Ref, error) {
 	if err := m.lock(); err != nil {
 		return 0, err
@@ -72,7 +72,7 @@ func (m *Map) stage(e *Entry, d *record.Draft, now time.Duration) (record.Ref, e
 	return ref, err
 }
 
-// Discard takes back what was staged.
+// Discard takes back a staged record.
 func (m *Map) Discard(ref record.Ref) error {
 	if err := m.lock(); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (m *Map) Discard(ref record.Ref) error {
 	return m.heap.Kill(ref, m.now())
 }
 
-// Publish has the key of a staged record lead to it. If it fails nothing was
-// changed, and the record is discarded.
+// Publish makes the key of a staged record lead to it. If it fails nothing was changed,
+// and the record is discarded.
 func (m *Map) Publish(key []byte, ref record.Ref) error {
 	hash := cuckoo.Hash(m.seed, key)
 	m.index.Prefetch(hash)
@@ -105,7 +105,7 @@ func (m *Map) Publish(key []byte, ref record.Ref) error {
 	return nil
 }
 
-// publish has a hash lead to ref instead of old, 0: nothing.
+// publish makes a hash lead to ref instead of old, 0: nothing.
 func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error {
 	v, err := m.heap.View(ref, nil)
 	if err != nil {
@@ -136,10 +136,10 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 	if old == 0 || mutant == killFirst || mutant == killBetween || mutant == neverDead {
 		return nil
 	}
-	return m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to what is no record.
+	return m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to no record.
 }
 
-// undo has a hash lead to old again instead of ref, 0: nothing. It returns why.
+// undo makes a hash lead to old again instead of ref, 0: nothing. It returns why.
 func (m *Map) undo(hash uint64, old, ref record.Ref, why error) error {
 	if mutant == undoneLate {
 		why = errors.Join(why, m.heap.Kill(ref, m.now()))
@@ -157,8 +157,8 @@ func (m *Map) undo(hash uint64, old, ref record.Ref, why error) error {
 	return errors.Join(why, m.heap.Kill(ref, m.diedAt(0)))
 }
 
-// diedAt is when a record dies that nothing leads to any more: now, not when the
-// write began (follow.go).
+// diedAt is when a record dies to which nothing leads any more: now, not when the write
+// began (follow.go).
 func (m *Map) diedAt(began time.Duration) time.Duration {
 	if mutant == deadAtFirst {
 		return began
@@ -166,8 +166,8 @@ func (m *Map) diedAt(began time.Duration) time.Duration {
 	return m.now()
 }
 
-// Peek is the revision of the key's record and when that expires, also if it has;
-// 0: there is none.
+// Peek returns the revision and the expiry of the key's record, also if it has expired;
+// 0: the key has none.
 func (m *Map) Peek(key []byte) (revision uint64, expiry time.Duration) {
 	if m.lock() != nil {
 		return 0, 0
@@ -181,9 +181,9 @@ func (m *Map) Peek(key []byte) (revision uint64, expiry time.Duration) {
 	return 0, 0
 }
 
-// GetExpired is the key's record if that has expired, and is not removed yet. The
-// View is good until the buffer is used again. Other than Get, it takes the lock.
-// ErrNotFound: there is none, or it has not expired.
+// GetExpired returns the key's record if it has expired, and is not removed yet. The
+// View is good until the buffer is used again. Unlike Get, it takes the lock.
+// ErrNotFound: the key has no record, or that has not expired.
 func (m *Map) GetExpired(key []byte, b *Buffer) (record.View, error) {
 	if err := m.lock(); err != nil {
 		return record.View{}, err
@@ -204,11 +204,11 @@ func (m *Map) GetExpired(key []byte, b *Buffer) (record.View, error) {
 	return v, err
 }
 
-// Delete removes a key's record. Without one it returns ErrNotFound.
+// Delete removes a key's record. If the key has none it returns ErrNotFound.
 func (m *Map) Delete(key []byte, c Condition) error { return m.DeleteAs(key, c, 0) }
 
-// DeleteAs is a Delete with the revision of the write, above all before it; 0: the
-// next one.
+// DeleteAs is a Delete with the revision of the write, above those of all writes
+// before; 0: the next one.
 func (m *Map) DeleteAs(key []byte, c Condition, revision uint64) error {
 	hash := cuckoo.Hash(m.seed, key)
 	m.index.Prefetch(hash)
@@ -221,7 +221,7 @@ func (m *Map) DeleteAs(key []byte, c Condition, revision uint64) error {
 	if err := c.Check(key, has); err != nil {
 		return err
 	}
-	// One that has expired is gone, but it may be kept until it is deleted.
+	// A record that has expired counts as deleted, but may be kept until it is.
 	if ref == 0 || has == 0 && m.expired == nil {
 		return fmt.Errorf("%w: %q", ErrNotFound, key)
 	}
@@ -234,7 +234,7 @@ func (m *Map) DeleteAs(key []byte, c Condition, revision uint64) error {
 	return nil
 }
 
-// remove lets go of a record, which then is dead.
+// remove makes the index drop a record, which then is dead.
 func (m *Map) remove(hash uint64, ref record.Ref, revision uint64, now time.Duration) error {
 	if err := m.index.Delete(hash, uint64(ref)); err != nil {
 		return err

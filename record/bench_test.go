@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkUpdate: Put of 32 bytes, Kill of the old record, Reclaim, at
-// 600,000 updates a second of the heap's clock. spans-MiB is what the heap
-// took in the end.
+// BenchmarkUpdate: Put of 32 bytes, Kill of the old record, Reclaim, at 600,000 updates
+// a second of the heap's clock. spans-MiB is the size of the heap's spans at the end.
 func BenchmarkUpdate(b *testing.B) {
 	for _, keys := range []int{1, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint("keys=", keys), func(b *testing.B) {

@@ -22,9 +22,9 @@ func someSize(r *rand.Rand) int {
 	return r.IntN(200)
 }
 
-// TestFragmentation: long runs of updates with random sizes, whose mix
-// changes from phase to phase. What is allocated stays within a factor of
-// what is alive, once Compact has had its turns.
+// TestFragmentation: long runs of updates with random sizes, whose mix changes from
+// phase to phase. The allocated memory stays within a factor of that of living records,
+// once Compact has done its work.
 func TestFragmentation(t *testing.T) {
 	h := newHeap(t, 800) // 200 MiB, of which a part is used
 	r := rand.New(rand.NewPCG(3, 14))
@@ -83,7 +83,7 @@ func TestFragmentation(t *testing.T) {
 				moved += h.Compact(now, 4, relocate)
 			}
 		}
-		// Let what died become free, and Compact come to rest.
+		// Dead places become free, and Compact runs until it moves nothing.
 		for quiet := 0; quiet < 30; quiet++ {
 			now += time.Second
 			h.Reclaim(now, 1<<30)
@@ -176,7 +176,7 @@ func TestNoSpaceIsLost(t *testing.T) {
 	if s := h.Stats(); s.UsedBytes != before.UsedBytes {
 		t.Errorf("%+v, before %+v", s, before)
 	}
-	// Compact gathers the small ones, so that large places can be had again.
+	// Compact gathers the small ones, so that large places are available again.
 	at := map[Ref]bool{}
 	for i, ref := range small {
 		if i%2 == 1 {
@@ -204,8 +204,8 @@ func TestNoSpaceIsLost(t *testing.T) {
 	}
 }
 
-// TestCompactLong: blocks are moved, too, with their heads, and are found by
-// whoever holds the old reference until nobody may.
+// TestCompactLong: blocks are moved, too, with their heads, and a reader with the old
+// reference finds them until its grace or lease has ended.
 func TestCompactLong(t *testing.T) {
 	const n, size = 48, 150_000 // two large blocks and a smaller one
 	h := newHeap(t, 100)

@@ -49,5 +49,5 @@ var classLines, classOf = func() (sizes []uint16, of [lenMask + 2]uint8) {
 	return sizes, of
 }()
 
-// placesOf is how many places a span of the class has.
+// placesOf is the number of places in a span of the class.
 func placesOf(class uint8) int { return spanLines / int(classLines[class]) }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Compact moves living records out of sparsely used spans, so that these
-// become free for other classes. It tries up to most records in up to 64
-// spans, and returns how many it moved; the spans become free by Reclaim.
-// relocate is called for each: it makes index and tree lead to the new record
-// instead of the old one, or returns false if they did not lead to the old
-// one, which then stays. key is good during the call, in which the heap may
-// not be used, but for Advance. The old record is killed, as by an update.
+// Compact moves living records out of sparsely used spans, so that these become free
+// for other classes. It tries up to most records in up to 64 spans, and returns the
+// number that it moved; the spans become free by Reclaim. It calls relocate for each:
+// that makes index and tree lead to the new record instead of the old one, or returns
+// false if they did not lead to the old one, which then stays. key is good during the
+// call, in which the caller may use no method of the heap but Advance. The old record
+// is killed, as by an update.
 //
 // A span is sparse if at most half of its places are used, so that a byte
 // moved gains a byte at least, and if the other spans of its class have free
@@ -37,8 +37,8 @@ func (h *Heap) Compact(now time.Duration, most int, relocate func(key []byte, fr
 	return moved
 }
 
-// compactSpans is how many spans a turn of Compact looks at: 16 MiB, so that
-// 1,000 turns look at 16 GiB.
+// compactSpans is the number of spans that a call of Compact examines: 16 MiB, so that
+// 1,000 calls examine 16 GiB.
 const compactSpans = 64
 
 // sparse reports whether span i is worth emptying.
@@ -113,7 +113,7 @@ func (h *Heap) drain(i int32, most int, relocate func([]byte, Ref, Ref) bool) (m
 	return moved, tried
 }
 
-// move moves what is at place.
+// move moves the record or block at place.
 func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool) bool {
 	b := h.slab[place*LineBytes:]
 	if g.kind() == plainKind {
@@ -145,7 +145,7 @@ func (h *Heap) move(place uint64, g guard, relocate func([]byte, Ref, Ref) bool)
 	return h.moveLong(head, block, g, relocate)
 }
 
-// moved is what is moved, with its birth.
+// moved is the record to move, with its birth.
 func moved(v *View) Record {
 	return Record{
 		Key: v.Key, Revision: v.Revision, Expiry: v.Expiry, Flags: v.Flags,
@@ -210,7 +210,7 @@ func (h *Heap) swap(from, to Ref, g guard, key []byte, relocate func([]byte, Ref
 	return true
 }
 
-// unput takes back a record whose reference nobody has.
+// unput takes back a record whose reference no reader has.
 func (h *Heap) unput(ref Ref) {
 	h.mark(ref, guard(word(h.at(ref), 0)))
 	h.release(ref)

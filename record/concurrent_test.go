@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// TestConcurrent: local readers beside a writer that updates, deletes,
-// reclaims and moves, with a clock that runs so fast that places are used
-// again under the readers' feet. They take whole records of the key that they
-// ask for, of the reference that they hold, and kept references miss no
-// acknowledged write.
+// TestConcurrent: local readers beside a writer that updates, deletes, reclaims and
+// moves, with a clock so fast that places are used again during reads. Readers take
+// whole records of the key that they ask for, of the reference that they hold, and by
+// kept references miss no acknowledged write.
 func TestConcurrent(t *testing.T) {
 	const keys = 16
 	writes := uint64(30_000)
@@ -90,8 +89,8 @@ func TestConcurrent(t *testing.T) {
 	// Until readers have met everything, however the system schedules them.
 	all := func() bool { return taken.Load() > 1000 && stale.Load() > 0 && dead.Load() > 0 }
 	for n := uint64(keys + 1); (n < writes || !all() && n < 1000*writes) && !t.Failed(); n++ {
-		// Where there is one processor, readers run for a while each time, and must find
-		// now a few writes and now so many that places are used again.
+		// On one processor, readers run for a while each time, and must meet now a few
+		// writes, now enough of them that places are used again.
 		if n%512 < 32 && n%8 == 0 {
 			runtime.Gosched()
 		}

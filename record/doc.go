@@ -7,9 +7,9 @@
 // that place is meant: one read fetches any record up to 64 KiB, two round
 // trips a longer one. Heap is the writer's side: Put writes a record, Kill
 // marks one as dead, Grant gives a client the right to keep a reference for
-// some seconds, Reclaim frees what nobody may read any more, Compact empties
-// sparse spans. Space is the reader's side: it takes a record from bytes that
-// were read, believing nothing. Package record/remote reads over RDMA.
+// some seconds, Reclaim frees places that no reader may read any more, Compact empties
+// sparse spans. Space is the reader's side: it takes a record from bytes that were
+// read, believing nothing. Package record/remote reads over RDMA.
 //
 // The heap has no index. An update is
 //
@@ -22,10 +22,10 @@
 //
 // A Ref that a reader holds is good for
 //
-//   - a search that has just read it in tree or index: for the base grace
-//     (1 s) from when that read was posted, whether the record is dead or not;
-//   - a client that was granted a lease: until that is over, counted from when
-//     it sent its request, and only while the record is alive.
+//   - a search that read it in tree or index: for the base grace (1 s) from
+//     when that read was posted, whether the record is dead or not;
+//   - a client that was granted a lease: until that has ended, counted from
+//     when it sent its request, and only while the record is alive.
 //
 // # Reading order
 //

@@ -11,13 +11,13 @@ import (
 // A long value may be written piece by piece, so that the heap is never busy for
 // longer than one block takes, and the value lies nowhere else meanwhile:
 //
-//	Gather, Flush    | block | block | ... | gathered |      nobody has a reference
+//	Gather, Flush    | block | block | ... | gathered |      no reader has a reference
 //	PutDraft         | block | block | ... | block | head |
 //
-// The order of stores is that of Put: blocks before the head, the head before its
-// reference is known (readers.go). Until then the word "head" of the blocks is 0,
-// which names no record, so that Compact leaves them where they are. A value that
-// fits one place is gathered, and then put as by Put.
+// The order of stores is that of Put: blocks before the head, the head before readers
+// get its reference (readers.go). Until then the word "head" of the blocks is 0, which
+// names no record, so that Compact leaves them where they are. A value that fits one
+// place is gathered, and then put as by Put.
 
 // Draft is a value that is being written in pieces. The zero value is empty. It
 // belongs to one heap, and is used by one goroutine at a time.
@@ -27,19 +27,19 @@ type Draft struct {
 	gathered []byte // the rest, up to blockBytes
 }
 
-// Bytes is how long the value is so far.
+// Bytes is the length of the value so far.
 func (d *Draft) Bytes() int { return d.bytes + len(d.gathered) }
 
-// Gather takes the first n bytes of a piece. If these are not all, Flush is to be
-// called, and then Gather with the others. It does not use the heap.
+// Gather takes the first n bytes of a piece. If these are not all, the caller calls
+// Flush, and then Gather with the others. It does not use the heap.
 func (d *Draft) Gather(piece []byte) (n int) {
 	n = min(len(piece), blockBytes-len(d.gathered))
 	d.gathered = append(d.gathered, piece[:n]...)
 	return n
 }
 
-// Flush writes a block of what was gathered, if that is not empty. ErrFull: the
-// draft is as it was. ErrTooLarge: the value exceeds MaxValueBytes.
+// Flush writes a block of the gathered bytes, if there are any. ErrFull: the draft is
+// unchanged. ErrTooLarge: the value exceeds MaxValueBytes.
 func (h *Heap) Flush(d *Draft, now time.Duration) error {
 	h.advance(now)
 	h.denied = nil
@@ -107,8 +107,8 @@ func (h *Heap) PutDraft(r Record, d *Draft, now time.Duration) (Ref, error) {
 	return head, nil
 }
 
-// Discard gives up a draft, which is empty afterwards. Its blocks are free at once:
-// nobody has had a reference to them.
+// Discard gives up a draft, which is empty afterwards. Its blocks are free at once: no
+// reader has had a reference to them.
 func (h *Heap) Discard(d *Draft) {
 	for at := 0; at < len(d.refs); at += refBytes {
 		h.release(Ref(word(d.refs, at)))

@@ -25,8 +25,8 @@ func fill(t *testing.T, h *Heap, d *Draft, value []byte, piece int) {
 	}
 }
 
-// TestDraft: a value that was written in pieces is the record that Put makes of it,
-// in as many bytes; and so it is after it was moved.
+// TestDraft: a value that was written in pieces is the record that Put makes of it, in
+// as many bytes; the same holds after it was moved.
 func TestDraft(t *testing.T) {
 	for _, piece := range []int{1, 1000, 65_500, 1 << 20} {
 		for _, n := range []int{0, 1, 1000, MaxBlockBytes - headBytes - 16, MaxBlockBytes - headBytes - 15, blockBytes, blockBytes + 1,
@@ -79,15 +79,15 @@ func TestDraft(t *testing.T) {
 				}
 			}
 			check("moved")
-			h.Discard(&d) // it has nothing
+			h.Discard(&d) // it is empty
 			check("discarded")
 		}
 	}
 }
 
-// TestDraftIsLeftAlone: while a value is written Compact does not move its blocks,
+// TestCompactLeavesDraftsAlone: while a value is written Compact does not move its blocks,
 // and Discard frees all of them at once.
-func TestDraftIsLeftAlone(t *testing.T) {
+func TestCompactLeavesDraftsAlone(t *testing.T) {
 	h := newHeap(t, 60)
 	value := someBytes(1, 3<<20)
 	var d Draft
@@ -126,7 +126,8 @@ func TestDraftIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDraftTooLarge: what does not fit is refused, and the draft keeps what it has.
+// TestDraftTooLarge: a value that does not fit is refused, and the draft keeps its
+// bytes.
 func TestDraftTooLarge(t *testing.T) {
 	h := newHeap(t, 5) // four spans, 1 MiB
 	var d Draft
@@ -160,8 +161,8 @@ func TestDraftTooLarge(t *testing.T) {
 	}
 }
 
-// TestDraftsInFragments: drafts find room in places of whatever size, among other
-// writes and moves, and are what was written.
+// TestDraftsInFragments: drafts find room in places of any size, among other writes and
+// moves, and read back unchanged.
 func TestDraftsInFragments(t *testing.T) {
 	h := newHeap(t, 120)
 	r := rand.New(rand.NewPCG(1, 2))

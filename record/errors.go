@@ -5,10 +5,9 @@ import (
 	"fmt"
 )
 
-// ErrStale is what ErrDead, ErrReused, ErrOtherKey and ErrTorn have in
-// common: the reference is no longer good. Look the key up again. Only a
-// search that has just taken the reference from tree or index may use the
-// View that comes with ErrDead.
+// ErrStale is wrapped by ErrDead, ErrReused, ErrOtherKey and ErrTorn: the reference is
+// no longer good. Look the key up again. Only a search that has just taken the
+// reference from tree or index may use the View that comes with ErrDead.
 var ErrStale = errors.New("record: stale reference")
 
 // Reasons for a reference to be stale. They are returned as they are,
@@ -20,15 +19,15 @@ var (
 	ErrTorn     = fmt.Errorf("%w: the check sum does not fit", ErrStale)
 )
 
-// Errors of readers that looking up again does not cure.
+// Errors of readers that a second lookup does not cure.
 var (
-	// ErrMalformed: bytes that no server writes that keeps to the layout.
+	// ErrMalformed: no server that keeps to the layout writes such bytes.
 	ErrMalformed = errors.New("record: malformed")
 	// ErrRef: no heap of this size gives out such a reference.
 	ErrRef = errors.New("record: bad reference")
-	// ErrGrown, an ErrRef: the reference leads beyond what the reader knows of
-	// the slab (Space.Bytes), so nothing was read. Ask the server how much there
-	// is by now, and give up if it is no more.
+	// ErrGrown, an ErrRef: the reference leads beyond the part of the slab that the
+	// reader knows (Space.Bytes), so nothing was read. Ask the server for the size now,
+	// and give up if it is no larger.
 	ErrGrown = fmt.Errorf("%w: beyond the memory that is known", ErrRef)
 )
 

@@ -19,8 +19,8 @@ import (
 //	               |       line 1
 //	               takes the reference (from the index, or by a lease)
 //
-// A reader is never asked what the script could not have shown it, so this is
-// exhaustive for records of two lines.
+// Readers are tried only where the script could have led them, so this is exhaustive
+// for records of two lines.
 
 // op is a step of a script.
 type op int
@@ -49,13 +49,13 @@ type moment struct {
 	// lease, if not 0, was granted on granted in this moment.
 	lease   time.Duration
 	granted Ref
-	indexed *written // what index leads to
-	leased  *written // what granted does
+	indexed *written // the records to which index leads
+	leased  *written // the record to which granted leads
 }
 
 const exploredPlaces = 6 // the first ones of the class, which are used first
 
-// written is what a reference was given out for.
+// written describes the write for which a reference was given out.
 type written struct {
 	ref        Ref
 	key, value []byte
@@ -71,13 +71,13 @@ type world struct {
 	rev     uint64
 	acked   uint64
 	index   [2]Ref
-	refs    map[Ref]*written // what each was last given out for
+	refs    map[Ref]*written // the last write for which each was given out
 	first   *written
 	moments []moment
 	quiet   bool
 }
 
-// Two keys that differ in the second line only: the header and what they share fill
+// Two keys that differ in the second line only: the header and their common prefix fill
 // the first.
 var exploredKeys = [2][]byte{
 	[]byte("the beginning of both is shared.AAAAAAAA"),
@@ -183,7 +183,7 @@ func (w *world) do(o op) {
 	switch o {
 	case grantA:
 		ref := w.index[0]
-		if mutant == deadGranted { // whoever still holds the reference asks
+		if mutant == deadGranted { // a client that still holds the reference asks
 			ref = w.first.ref
 		}
 		if ref == 0 {
@@ -210,7 +210,7 @@ func (w *world) do(o op) {
 	}
 }
 
-// explored counts, so that the test shows that it tries what it should.
+// explored counts cases, to show that the test tries all kinds.
 type explored struct {
 	onlyInTime bool // try no late readers
 
@@ -218,7 +218,7 @@ type explored struct {
 	torn, reused                        int
 }
 
-// verify tries all readers on a script that has run. It returns what is wrong.
+// verify tries all readers on a script that has run. It returns the first error.
 func (w *world) verify(c *explored) error {
 	for a := range w.moments {
 		m := &w.moments[a]
@@ -226,8 +226,8 @@ func (w *world) verify(c *explored) error {
 			return err
 		}
 		if m.index != 0 && (a == 0 || w.moments[a-1].index != m.index || w.moments[a-1].now != m.now) {
-			// By the index; later moments with the same index and time show
-			// the reader nothing else, and less.
+			// By the index; later moments with the same index and time show the reader
+			// nothing else, and less.
 			if err := w.readers(a, m.indexed, m.now+DefaultGrace, true, c); err != nil {
 				return err
 			}
@@ -241,8 +241,8 @@ func (w *world) verify(c *explored) error {
 	return nil
 }
 
-// whole checks that what is alive is whole: a reader of one instant never
-// finds half a record alive.
+// whole checks that living records are whole: a reader of one instant never finds half
+// a record alive.
 func (w *world) whole(m *moment) error {
 	for p := range m.lines {
 		g := guard(word(m.lines[p][0][:], 0))
@@ -259,7 +259,7 @@ func (w *world) whole(m *moment) error {
 }
 
 // readers tries all readers that took a reference at moment a. The read is posted at
-// any moment from a on, and has to be over before end to be in time.
+// any moment from a on, and is in time if it ends before end.
 func (w *world) readers(a int, want *written, end time.Duration, byIndex bool, c *explored) error {
 	ref := want.ref
 	p := int(ref.place()-spanLines) / 2
@@ -285,7 +285,7 @@ func (w *world) readers(a int, want *written, end time.Duration, byIndex bool, c
 			}
 			key := want.key
 			if byIndex {
-				key = nil // a tree does not tell the key
+				key = nil // a tree does not know the key
 			}
 			v, err := w.h.space.Parse(ref, b[:], key)
 			dead := errors.Is(err, ErrDead)
@@ -353,8 +353,7 @@ func exploreAll(t *testing.T, n int, same bool, c *explored) (script []op, wrong
 	}
 }
 
-// TestExplore: no reader takes a wrong record, and none that is in time is
-// refused.
+// TestExplore: no reader takes a wrong record, and none that is in time is refused.
 func TestExplore(t *testing.T) {
 	n := scriptOps
 	if raceEnabled {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRef: what makeRef packs is unpacked, and Check lets through only what
-// lies within the slab.
+// FuzzRef: unpacking a reference of makeRef gives its parts, and Check accepts only
+// places within the slab.
 func FuzzRef(f *testing.F) {
 	f.Add(uint64(1)<<30|1, uint64(2*SpanBytes))
 	f.Add(^uint64(0), uint64(MaxSlabBytes))
@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, w uint64, b []byte, sum bool) {
 		ref := Ref(w)
 		b = bytes.Clone(b)
-		if sum && len(b) >= ref.Bytes() && len(b) >= LineBytes { // a server that knows how
+		if sum && len(b) >= ref.Bytes() && len(b) >= LineBytes { // as a server would
 			g := guard(word(b, 0))
 			end := g.keyEnd() + int(half(b, offLen))
 			if at := blocksAt(g.keyEnd()); g.kind() == longKind && at < len(b) {

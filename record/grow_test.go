@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestGrow: a heap uses no memory that it has not been given, asks for more only
-// when it needs it, and says why a Put failed; the next one asks again.
+// TestGrow: a heap uses no memory that it was not given, asks for more only when it
+// needs it, and a Put fails with the reason; the next one asks again.
 func TestGrow(t *testing.T) {
 	const spans = 64
 	reason := errors.New("no more")
@@ -63,7 +63,7 @@ func TestGrow(t *testing.T) {
 	if h.Stats() != before {
 		t.Errorf("a Put that failed changed %+v to %+v", before, h.Stats())
 	}
-	// What becomes free is used without asking.
+	// Places that become free are used without asking.
 	if err := h.Kill(one[0], now); err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +74,15 @@ func TestGrow(t *testing.T) {
 	if asked != n {
 		t.Error("asked for memory although a place was free")
 	}
-	// There is more by now, up to the slab's end.
+	// Now Grow gives more, up to the slab's end.
 	limit = spans * SpanBytes
 	if _, err := fill(1000); !errors.Is(err, ErrFull) || errors.Is(err, reason) || given != limit {
 		t.Errorf("%v, %d of %d bytes given", err, given, limit)
 	}
 }
 
-// TestGrowHeader: a heap that gets no memory at all is none; less than it asked
-// for is a refusal.
+// TestGrowHeader: New fails without any memory; less than it asked for counts as a
+// refusal.
 func TestGrowHeader(t *testing.T) {
 	reason := errors.New("no more")
 	if _, err := New(Options{Memory: slabOf(4), Grow: func(int64) (int64, error) { return 0, reason }}); !errors.Is(err, reason) {
@@ -97,8 +97,8 @@ func TestGrowHeader(t *testing.T) {
 	}
 }
 
-// TestGrownReader: a reader that knows less of a slab reads the same records in
-// what it knows, and of the rest knows that it is unknown.
+// TestGrownReader: a reader that knows less of a slab reads the same records in the
+// part it knows, and gets ErrGrown for the rest.
 func TestGrownReader(t *testing.T) {
 	h := newHeap(t, 8)
 	near := mustPut(t, h, Record{Key: keyOf(1), Value: []byte("near")}, 0)

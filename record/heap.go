@@ -9,10 +9,10 @@ import (
 	"github.com/catfish-index/catfish/internal/lines"
 )
 
-// DefaultGrace is the base grace. A reader that takes a reference from tree
-// or index needs a round trip or two to read the record; a second is ample
-// for that and for a goroutine that has to wait for its turn, and bounds what
-// updates leave behind to a second's worth of them.
+// DefaultGrace is the base grace. A reader that takes a reference from tree or index
+// needs a round trip or two to read the record; a second is ample for that and for a
+// goroutine that waits for a processor, and bounds the memory of replaced records to a
+// second's worth of updates.
 const DefaultGrace = time.Second
 
 // Options configure a Heap.
@@ -24,15 +24,15 @@ type Options struct {
 	Boot uint64
 	// Grace is the base grace, 0: DefaultGrace.
 	Grace time.Duration
-	// Grow, if not nil, makes the slab usable piece by piece: it has at least
-	// its first bytes ready for remote readers, and returns how many are. It
-	// is called by New, and by Put before records use more than that. If it
-	// fails, or gives less, a Put that finds no other place fails with ErrFull
-	// and its error, and changes nothing; the next one that needs more asks
-	// again. nil: all of the slab is usable.
+	// Grow, if not nil, makes the slab usable piece by piece: it makes at least its
+	// first bytes ready for remote readers, and returns the number of bytes that are.
+	// New calls it, and Put before records use more than that. If it fails, or gives
+	// less, a Put that finds no other place fails with ErrFull and its error, and
+	// changes nothing; the next one that needs more asks again. nil: all of the slab is
+	// usable.
 	Grow func(bytes int64) (usable int64, err error)
-	// GiveBack, if set, is called by Trim with memory that nothing uses. It may
-	// return the pages to the system; what they hold then does not matter.
+	// GiveBack, if set, is called by Trim with unused memory. It may return the pages
+	// to the system; their content does not matter then.
 	GiveBack func(b []byte)
 }
 
@@ -66,10 +66,10 @@ type Heap struct {
 	usable   int     // of these, from the first on, that may be opened
 	denied   error   // why usable could not grow during the present call
 	empty    []int32 // spans without a class, last in first out
-	clean    int     // so many of empty, from the first on, were given back
+	clean    int     // number of spans of empty, from the first on, that were given back
 	classes  []classState
 	draining int   // spans that Compact empties
-	cursor   int32 // where Compact goes on
+	cursor   int32 // where Compact continues
 
 	used         int // bytes of places in use
 	retiredBytes int // of these, of dead records
@@ -116,14 +116,13 @@ func New(o Options) (*Heap, error) {
 	return h, nil
 }
 
-// Space is what readers have to know of the heap. Any goroutine may call it.
+// Space is what readers need to know of the heap. Any goroutine may call it.
 func (h *Heap) Space() Space { return h.space }
 
 func (h *Heap) advance(now time.Duration) { h.now = max(h.now, now) }
 
-// Advance tells the heap what time it is, which other calls do, too. relocate, of
-// Compact, may call it: the record that it has let go of dies now, not when Compact
-// began.
+// Advance sets the heap's clock, as other calls do, too. relocate, of Compact, may call
+// it: the record that the index has dropped dies now, not when Compact began.
 func (h *Heap) Advance(now time.Duration) { h.advance(now) }
 
 // at is the memory that ref names.
@@ -132,9 +131,9 @@ func (h *Heap) at(ref Ref) []byte {
 	return h.slab[off : off+uint64(ref.Bytes())]
 }
 
-// Put writes a record and returns its reference, which nobody knows until
-// the caller tells. The caller keeps the slices. It fails with ErrTooLarge or
-// ErrFull, and does not allocate but for growth of the heap's own account.
+// Put writes a record and returns its reference, which no reader has until the caller
+// publishes it. The caller keeps the slices. It fails with ErrTooLarge or ErrFull, and
+// does not allocate but for growth of the heap's own account.
 func (h *Heap) Put(r Record, now time.Duration) (Ref, error) {
 	h.advance(now)
 	h.denied = nil
@@ -158,11 +157,10 @@ func (h *Heap) Put(r Record, now time.Duration) (Ref, error) {
 	return ref, nil
 }
 
-// Kill marks a record as dead. When it returns, no kept reference leads to
-// the record any more. Do it after index and tree have let go of the
-// reference and before the write is acknowledged. The place is used again
-// when nobody may read it any more. ErrStale: ref names no record that is
-// alive.
+// Kill marks a record as dead. When it returns, no kept reference leads to the record
+// any more. Call it after index and tree have dropped the reference and before the
+// write is acknowledged. The place is used again when no reader may read it any more.
+// ErrStale: ref names no living record.
 func (h *Heap) Kill(ref Ref, now time.Duration) error {
 	h.advance(now)
 	g, ok := h.alive(ref)
@@ -231,7 +229,7 @@ type Stats struct {
 	LimitBytes   int `json:"limit_bytes"`   // of all spans that records may use
 }
 
-// Add adds those of another Heap.
+// Add adds the statistics of another Heap.
 func (s *Stats) Add(o Stats) {
 	s.Records += o.Records
 	s.UsedBytes += o.UsedBytes
@@ -241,7 +239,7 @@ func (s *Stats) Add(o Stats) {
 	s.LimitBytes += o.LimitBytes
 }
 
-// Stats counts.
+// Stats returns the statistics.
 func (h *Heap) Stats() Stats {
 	return Stats{
 		Records: h.records, UsedBytes: h.used, RetiredBytes: h.retiredBytes,
@@ -251,8 +249,8 @@ func (h *Heap) Stats() Stats {
 	}
 }
 
-// Trim calls Options.GiveBack for up to most spans that nothing uses and that it
-// has not given back already, and returns how many that were.
+// Trim calls Options.GiveBack for up to most unused spans that it has not given back
+// already, and returns their number.
 func (h *Heap) Trim(most int) int {
 	n := 0
 	for ; h.giveBack != nil && n < most && h.clean < len(h.empty); n++ {

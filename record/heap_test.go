@@ -28,8 +28,8 @@ func TestClasses(t *testing.T) {
 	t.Log(classLines)
 }
 
-// TestSizes: records of all lengths around the borders come back, by each
-// way of reading, and take the lines that they should.
+// TestSizes: records of all lengths around the borders read back unchanged, by each
+// kind of read, and take the expected lines.
 func TestSizes(t *testing.T) {
 	h := newHeap(t, 40)
 	var buf []byte
@@ -79,7 +79,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestDensity: the header is small enough for what is usual.
+// TestDensity: the header is small enough for usual records.
 func TestDensity(t *testing.T) {
 	h := newHeap(t, 4)
 	for value, lines := range map[int]int{16: 1, 17: 2, 80: 2, 81: 3} {
@@ -89,8 +89,8 @@ func TestDensity(t *testing.T) {
 	}
 }
 
-// TestGrace: a place is used again when the base grace, or the latest lease
-// if that is later, is over, and not before.
+// TestGrace: a place is used again when the base grace, or the latest lease if that is
+// later, has ended, and not before.
 func TestGrace(t *testing.T) {
 	for _, c := range []struct {
 		aged   time.Duration
@@ -99,7 +99,7 @@ func TestGrace(t *testing.T) {
 	}{
 		{0, 0, time.Second},
 		{0, 50, time.Second},                // a young record: leases of 1 s
-		{100 * time.Second, 1, time.Second}, // nobody else asks
+		{100 * time.Second, 1, time.Second}, // no other client asks
 		{100 * time.Second, 5, 5 * time.Second},
 		{100 * time.Second, 100, 64 * time.Second},
 		{10 * time.Second, 100, 10 * time.Second},
@@ -152,15 +152,14 @@ func TestPopularity(t *testing.T) {
 	}
 }
 
-// TestForeignReferences: what clients may send changes nothing.
-func TestForeignReferences(t *testing.T) {
+// TestHeapRefusesForeignReferences: no reference that a client sends changes anything.
+func TestHeapRefusesForeignReferences(t *testing.T) {
 	h := newHeap(t, 3)
 	ref := mustPut(t, h, Record{Key: keyOf(1), Value: someBytes(1, 3000)}, 0)
 	// A value that looks like a guardian.
 	b := h.at(ref)
 	copy(b[128:], b[:8])
-	// A free place, which holds what was a value when the span had another
-	// class.
+	// A free place, which holds bytes of a value from when the span had another class.
 	free := makeRef(ref.place()+3*uint64(classLines[classOf[ref.lines()]]), 1, 7)
 	binary.LittleEndian.PutUint64(h.at(free), uint64(makeGuard(7, plainKind, 16, 0)|aliveBit))
 	before := bytes.Clone(h.slab)
@@ -181,7 +180,7 @@ func TestForeignReferences(t *testing.T) {
 	}
 }
 
-// TestFull: nothing is lost or leaked where memory ends, and the error tells.
+// TestFull: nothing is lost or leaked where memory ends, and the error says why.
 func TestFull(t *testing.T) {
 	h := newHeap(t, 4)
 	n := 0
@@ -211,7 +210,7 @@ func TestFull(t *testing.T) {
 	if _, err := h.Put(Record{Key: keyOf(1)}, DefaultGrace-1); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
-	mustPut(t, h, Record{Key: keyOf(1)}, DefaultGrace) // reclaims by itself, and takes a larger place
+	mustPut(t, h, Record{Key: keyOf(1)}, DefaultGrace) // Put reclaims, and takes a larger place
 	for _, r := range refs[1:] {
 		if err := h.Kill(r, DefaultGrace); err != nil {
 			t.Fatal(err)
@@ -289,7 +288,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestHeader: what is written is read, and nothing else passes.
+// TestHeader: a written header reads back unchanged, and no other bytes pass.
 func TestHeader(t *testing.T) {
 	h := newHeap(t, 3)
 	s, err := ParseHeader(h.slab[:HeaderBytes])

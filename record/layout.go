@@ -24,7 +24,7 @@ import (
 //	               | gen. | alive | kind  | expires| 0     | bytes | flags |
 //	               |      |       |       |        |       | of key|       |
 //
-// The expiry, 8 bytes, is there if the guardian says so: few records have one.
+// The expiry, 8 bytes, is present if the guardian says so: few records have one.
 //
 // The guardian changes once, when the record dies. The lease word belongs to
 // the writer (lease.go); readers ignore it. All else is immutable until the
@@ -33,27 +33,26 @@ import (
 // these are in it, too. A key of 16 bytes and a value of 32 are two lines,
 // with a value of 16 one.
 //
-// A value may be in several places: because the record would exceed 64 KiB,
-// or because there is no free place as large as that. Then there is a head
-// (kind 1), which has, in the value's stead, from the first multiple of 8
-// after the key on, a number of blocks, u64, and as many references to them:
+// A value may be in several places: because the record would exceed 64 KiB, or because
+// no free place is as large as that. Then there is a head (kind 1), which has, in the
+// value's stead, from the first multiple of 8 after the key on, a number of blocks,
+// u64, and as many references to them:
 //
 //	block   0          8       16         20      24
 //	       | guardian | head  | check sum| bytes | bytes of the value
 //	       | kind 2   |       |          | of it |
 //
-// All blocks but the last are full to the end of their last line, so that
-// references tell which part of the value is in which block. The word "head"
-// is the reference of the head, for the writer.
+// All blocks but the last are full to the end of their last line, so that references
+// determine which part of the value is in which block. The word "head" is the reference
+// of the head, for the writer.
 //
-// A list in the head instead of links from block to block: all blocks are read
-// in one round trip, whatever the length, and there is no loop that a reader
-// could be sent into. There are no places larger than 64 KiB: that is what a
-// reference reads, all spans are alike, and a long record needs no contiguous
-// memory.
+// A list in the head instead of links from block to block: all blocks are read in one
+// round trip, whatever the length, and no loop can trap a reader. There are no places
+// larger than 64 KiB: that is the most that a reference reads, all spans are alike, and
+// a long record needs no contiguous memory.
 
 const (
-	// LineBytes is what RDMA reads and CPU stores exchange whole.
+	// LineBytes is the unit that RDMA reads and CPU stores exchange whole.
 	LineBytes = 64
 	// LayoutVersion is the layout drawn above. In version 1 all records had an
 	// expiry.
@@ -126,7 +125,7 @@ func (g guard) keyAt() int {
 
 func (g guard) keyEnd() int { return g.keyAt() + g.keyBytes() }
 
-// expiry is that of a record of which b are the bytes, 0: none.
+// expiry returns the expiry of the record with the bytes b, 0: none.
 func (g guard) expiry(b []byte) int64 {
 	if g.expires() {
 		return int64(word(b, offExpiry))
@@ -134,7 +133,7 @@ func (g guard) expiry(b []byte) int64 {
 	return 0
 }
 
-// keyEnd is where the key ends in the record that r becomes.
+// keyEnd is where the key ends in the record made of r.
 func (r *Record) keyEnd() int {
 	if r.Expiry != 0 {
 		return headBytes + expiryBytes + len(r.Key)
@@ -177,9 +176,9 @@ func (s Space) writeHeader(b []byte) {
 	binary.LittleEndian.PutUint64(b, magic)
 }
 
-// ParseHeader reads the header of a slab of which the first HeaderBytes are b.
-// Its Space says that all of the slab can be reached; who was told less sets
-// Bytes. Any bytes are safe.
+// ParseHeader reads the header of a slab of which the first HeaderBytes are b. Its
+// Space says that all of the slab can be reached; a client that was sent a smaller size
+// sets Bytes. Any bytes are safe.
 func ParseHeader(b []byte) (Space, error) {
 	if len(b) < HeaderBytes {
 		return Space{}, fmt.Errorf("%w: %d bytes of a header, want %d", ErrMalformed, len(b), HeaderBytes)

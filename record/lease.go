@@ -4,11 +4,11 @@ import "time"
 
 // Leases
 //
-// A client that keeps a reference may read by it until its lease is over. It
-// counts the lease, a duration, from when it sent the request, which is
-// before the server granted it; so the client's end is the earlier one. A
-// read counts only if its completion was polled before that. The record holds
-// the latest end of all leases granted. None is granted after its death.
+// A client that keeps a reference may read by it until its lease has ended. It counts
+// the lease, a duration, from when it sent the request, which is before the server
+// granted it; so the client's end is the earlier one. A read counts only if its
+// completion was polled before that. The record holds the latest end of all leases
+// granted. None is granted after its death.
 //
 //	lease word   bits 0-31         32-55          56-63
 //	            | latest end,     | birth, s     | reads
@@ -21,17 +21,16 @@ import "time"
 //	the number of reads that the server saw lately, in seconds,
 //	but at most the age of the record, and 1 to 64 s in any case.
 //
-// Reads: a record that is seldom asked for is not worth a lease beyond the
-// base grace, which is granted to anybody. The count grows by one with each
-// grant, up to 64, and is halved for each second in which no lease on the
-// record ran. So it grows where clients come back within their leases, and
-// is forgotten a few seconds after they stop.
+// Reads: a record that is seldom asked for is not worth a lease beyond the base grace,
+// which any client is granted. The count grows by one with each grant, up to 64, and is
+// halved for each second in which no lease on the record ran. So it grows where clients
+// come back within their leases, and is forgotten a few seconds after they stop.
 //
-// Age: an update makes a new record, and one that Compact moves keeps its birth,
-// so the age of a record is how long its key has not changed. What has not changed for a while will not change for
-// about as long again. And so a record is never kept longer after its death
-// than it lived, or a second: what leases keep of dead records of a key is
-// at most what the living ones took, whatever clients do.
+// Age: an update makes a new record, and one that Compact moves keeps its birth, so the
+// age of a record is how long its key has not changed. A key that has not changed for a
+// while will not change for about as long again. And so a record is never kept longer
+// after its death than it lived, or a second: the memory that leases keep of dead
+// records of a key is at most that of its living ones, whatever clients do.
 //
 // Times of death and birth are of 1 s: the latest end is rounded up, the age
 // may be a second too long. After 194 days (2^24 s) a record counts as young

@@ -2,17 +2,16 @@ package record
 
 import "encoding/binary"
 
-// putLong stores the value of a record in blocks: because it exceeds
-// MaxBlockBytes, or because no free place is large enough for the record.
-// Blocks are as large as can be had. So a Put does not fail while there is
-// room for its bytes in places of whatever size, as long as there is a place
-// for the head.
+// putLong stores the value of a record in blocks: because it exceeds MaxBlockBytes, or
+// because no free place is large enough for the record. Blocks are as large as
+// possible. So a Put does not fail while there is room for its bytes in places of any
+// size, as long as there is a place for the head.
 func (h *Heap) putLong(r *Record) (Ref, error) {
 	ideal := (len(r.Value) + blockBytes - 1) / blockBytes
 	lines := linesOf(blocksAt(r.keyEnd()) + ideal*refBytes)
 	for {
-		// The head first: once the blocks are taken there may be no place
-		// large enough. How large is known only then.
+		// The head first: once the blocks are taken no place may be large enough. Its
+		// size is known only then.
 		head, err := h.take(lines)
 		if err != nil {
 			return 0, h.fullFor(r)
@@ -36,7 +35,7 @@ func (h *Heap) putLong(r *Record) (Ref, error) {
 
 func (h *Heap) fullFor(r *Record) error { return h.full(r.keyEnd() + len(r.Value)) }
 
-// takeBlocks takes places for so many bytes, into h.refs.
+// takeBlocks takes places for that number of bytes, into h.refs.
 func (h *Heap) takeBlocks(bytes int) bool {
 	h.refs = h.refs[:0]
 	for bytes > 0 {
@@ -46,7 +45,7 @@ func (h *Heap) takeBlocks(bytes int) bool {
 		}
 		h.refs = binary.LittleEndian.AppendUint64(h.refs, uint64(ref))
 		if len(h.refs) > MaxBlockBytes {
-			return false // no head has room for that
+			return false // no head has room for so large a list
 		}
 		bytes -= min(ref.Bytes()-offData, bytes)
 	}
@@ -65,7 +64,7 @@ func (h *Heap) writeLong(r *Record, head Ref) {
 	h.records++
 }
 
-// takeBlock finds a place for so many bytes, or for as many as can be had.
+// takeBlock finds a place for that number of bytes, or the largest free one.
 func (h *Heap) takeBlock(bytes int) (Ref, error) {
 	n := linesOf(bytes)
 	if class, ok := h.find(n); ok {

@@ -48,7 +48,7 @@ func someBytes(seed uint64, n int) []byte {
 
 func keyOf(i int) []byte { return fmt.Appendf(nil, "key%013d", i) }
 
-// check verifies what the writer knows against the slab.
+// check compares the writer's account with the slab.
 func (h *Heap) check() error {
 	used, spansUsed := 0, 0
 	places, inUse := make([]int, len(classLines)), make([]int, len(classLines))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestMalformed: a hostile server computes check sums. What no heap writes is
-// refused all the same.
+// TestMalformed: a hostile server computes check sums. Readers refuse bytes that no
+// heap writes all the same.
 func TestMalformed(t *testing.T) {
 	h := newHeap(t, 8)
 	key := keyOf(1)

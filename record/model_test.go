@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestModel: against a map of values, with time passing. Dead records stay
-// readable as long as they have to, and records that moved are found.
+// TestModel: against a map of values, with time passing. Dead records stay readable for
+// their grace and leases, and readers find records that moved.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h, err := New(Options{Memory: slabOf(24), Boot: testBoot})

@@ -10,18 +10,18 @@ const (
 
 	// The heap.
 	sameGeneration // a place is used again under the same generation
-	noGrace        // a place is free as soon as the latest lease is over
+	noGrace        // a place is free as soon as the latest lease has ended
 	noLease        // a place is free after the base grace, whatever the lease
-	aliveEarly     // the guardian is alive before the bytes are there
+	aliveEarly     // the guardian is alive before the bytes are written
 	deadGranted    // a lease is granted after the record's death
 	keyUnchecked   // the check sum does not cover the key
 
 	// Readers.
 	sumIgnored        // the check sum is not compared
 	generationIgnored // the generation is not compared
-	deadAccepted      // a kept reference is taken though the guardian is dead
+	deadAccepted      // a record by a kept reference is taken though the guardian is dead
 
 	// The heap's caller.
 	ackEarly  // an update is acknowledged before the guardian is marked
-	killEarly // the guardian is marked before the index lets go
+	killEarly // the guardian is marked before the index drops the reference
 )

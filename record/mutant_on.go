@@ -4,7 +4,7 @@ package record
 
 import "github.com/catfish-index/catfish/internal/mutants"
 
-// mutations is how many there are.
+// mutations is their number.
 const mutations = killEarly + 1
 
 var mutationNames = [mutations]string{
@@ -15,6 +15,6 @@ var mutationNames = [mutations]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, initially what the
-// environment says. Tests set it while nobody reads or writes a heap.
+// mutant is the rule that this process breaks, initially the one that the environment
+// names. Tests set it while no goroutine reads or writes a heap.
 var mutant = mutation(mutants.Chosen("record", mutationNames[:]))

@@ -4,13 +4,12 @@ package record
 
 import "testing"
 
-// TestMutants: whichever rule is broken, a script of few steps shows it, and
-// none does if all rules are kept.
+// TestMutants: whichever rule is broken, a script of few steps shows it; no script
+// fails if all rules are kept.
 //
-// There is one exception: that readers compare the generation. The reference
-// is in the check sum, so that a reader who does not compare it is refused by
-// the sum. The comparison is quicker, and tells a reused place from a torn
-// record.
+// There is one exception: that readers compare the generation. The reference is in the
+// check sum, so that the sum refuses a reader that does not compare it. The comparison
+// is quicker, and distinguishes a reused place from a torn record.
 func TestMutants(t *testing.T) {
 	defer func() { mutant = faithful }()
 	for m := faithful; m < mutations; m++ {

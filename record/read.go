@@ -8,9 +8,9 @@ import (
 	"github.com/catfish-index/catfish/internal/prefetch"
 )
 
-// prefetchLines bounds what Prefetch asks for. From there on the processor sees
-// that lines are read in order, and fetches ahead by itself. With 4, searches that
-// find places of seven lines were 7 % slower.
+// prefetchLines bounds the lines that Prefetch asks for. After them the processor
+// notices that lines are read in order, and fetches ahead. With 4, searches that find
+// places of seven lines were 7 % slower.
 const prefetchLines = 16
 
 // Prefetch asks for the memory that Read of ref is going to read, and does not
@@ -25,10 +25,10 @@ func (h *Heap) prefetch(place uint64, lines int) {
 	prefetch.Lines(unsafe.Pointer(&h.slab[place*LineBytes]), min(lines, prefetchLines))
 }
 
-// Read reads a record without a lock, as a remote reader does: any goroutine
-// may call it at any time. The bytes are copied to buf from its start, which
-// grows if it has to; the View is in what is returned. Errors are those of
-// Space.Parse. A long value is put together.
+// Read reads a record without a lock, as a remote reader does: any goroutine may call
+// it at any time. It copies the bytes to the start of buf, which grows if it has to,
+// and returns the View and the buffer that holds it. Errors are those of Space.Parse. A
+// long value is assembled from its blocks.
 func (h *Heap) Read(ref Ref, key, buf []byte) (View, []byte, error) {
 	v, buf, err := h.ReadHead(ref, key, buf)
 	if v.Blocks() == 0 {
@@ -49,8 +49,8 @@ func (h *Heap) ReadHead(ref Ref, key, buf []byte) (View, []byte, error) {
 }
 
 // ReadTimely is ReadHead without the check sum, which readers in time do not need
-// (readers.go). Whether it was in time the caller finds out afterwards, by a clock;
-// of one that was late it may be a mixture of records.
+// (readers.go). The caller finds out afterwards, by a clock, whether it was in time; a
+// View that was read late may be a mixture of records.
 func (h *Heap) ReadTimely(ref Ref, buf []byte) (View, []byte, error) {
 	if err := h.space.Check(ref); err != nil {
 		return View{}, buf, err
@@ -61,8 +61,8 @@ func (h *Heap) ReadTimely(ref Ref, buf []byte) (View, []byte, error) {
 	return v, buf, err
 }
 
-// readLong reads each block to where its data belong. Its header then lies on
-// the end of the data before it, which are kept aside meanwhile.
+// readLong reads each block to the place of its data. Its header then overwrites the
+// end of the data before it, a copy of which is put back afterwards.
 func (h *Heap) readLong(ref Ref, key, buf []byte, valueBytes int) (View, []byte, error) {
 	head := len(buf)
 	buf = slices.Grow(buf, offData+valueBytes+LineBytes)
@@ -74,7 +74,7 @@ func (h *Heap) readLong(ref Ref, key, buf []byte, valueBytes int) (View, []byte,
 		if err := h.space.Check(block); err != nil {
 			return View{}, buf, err
 		}
-		// What is after the last block's data is less than a line.
+		// Less than a line follows the last block's data.
 		b := buf[head+at:][:min(block.Bytes(), len(buf)-head-at)]
 		at += n
 		aside := [offData]byte(b)

@@ -2,9 +2,9 @@ package record
 
 // Readers without locks
 //
-// One writer at a time changes the heap. In the meantime readers of this
-// process and remote ones read the same bytes and take no lock. This is the
-// argument why none of them takes a wrong record.
+// One writer at a time changes the heap. In the meantime readers of this process and
+// remote ones read the same bytes and take no lock. This is the argument why no reader
+// takes a wrong record.
 //
 // # What the writer does
 //
@@ -14,7 +14,7 @@ package record
 //	(2) all other bytes
 //	(3) the guardian, alive
 //
-// and tells the reference to nobody before (3). An update is
+// and gives the reference to no reader before (3). An update is
 //
 //	(4) Put of the new record
 //	(5) index and tree lead to the new one instead of the old one
@@ -28,16 +28,15 @@ package record
 //
 // # Readers in time
 //
-// Call a read in time if all of its lines were read before the place is used
-// again. A reader in time that got its reference by any way below sees the
-// bytes of one record, whatever the order of the lines: they do not change.
+// Call a read in time if all of its lines were read before the place is used again. A
+// reader in time that got its reference in one of the ways below sees the bytes of one
+// record, whatever the order of the lines: they do not change.
 //
-// By tree or index: the reader read the reference there at a moment R, after
-// the read was posted at P <= R, and goes on to read the record until P +
-// base grace. Before (5) the record was alive, so its death D is later than
-// R: by then the grace has not run out. What it gets is the state of the key
-// at R, which lies within its search, even if the guardian is dead. This needs
-// (5) before (6).
+// By tree or index: the reader read the reference there at a moment R, after the read
+// was posted at P <= R, and continues to read the record until P + base grace. Before
+// (5) the record was alive, so its death D is later than R: by then the grace has not
+// run out. What it gets is the state of the key at R, which lies within its search,
+// even if the guardian is dead. This needs (5) before (6).
 //
 // By message: the reader sent a request at S, the server granted a lease of L
 // at G >= S while the record lived, and the reader reads until S + L <= G + L
@@ -45,39 +44,38 @@ package record
 // read, at a moment M. By (6) before (7), no write that replaces the record
 // was acknowledged before M. So what it gets is the state of the key at M.
 //
-// Whether it was in time a reader knows by its own clock: it looks at it after
-// the completion of the read was polled, and discards what came too late. No
-// clocks are compared between machines. Clocks may run at different rates,
-// by far less than the difference between when a lease is counted from.
+// A reader knows by its own clock whether it was in time: it reads the clock after the
+// completion of the read was polled, and discards records that came too late. No clocks
+// are compared between machines. Clocks may run at different rates, by far less than
+// the difference between the moments from which the two sides count a lease.
 //
 // # Late readers
 //
-// A reader that was stopped anywhere (SIGSTOP, a long turn of another
-// goroutine) and does not look at its clock, or that made its reference up,
-// may see any mixture of lines of the records that the place has held, and
-// of others that held parts of it. It is refused by what is in the bytes:
+// A reader that was stopped anywhere (SIGSTOP, a long scheduling slot of another
+// goroutine) and does not read its clock, or that made its reference up, may see any
+// mixture of lines of the records that the place has held, and of others that held
+// parts of it. It is refused by the content of the bytes:
 //
 //	generation  of the guardian is another one: the place was used again.
 //	            Generations come round, after 255 s at the earliest (ref.go).
-//	            The sum would tell, too, but not why
+//	            The sum would differ, too, but not say why
 //	check sum   over key, value, lengths, flags, revision, expiry, reference
 //	            and boot number: lines of different records pass once in
 //	            2^32 mixtures
 //	key         is compared with the one that is wanted
 //
-// A restarted server has another boot number: what is left of its
-// predecessor's records does not pass, nor do references that were taken
-// from there. A hostile server can, of course, make a record that passes, for
-// it may serve what it likes; Parse stays within the bytes, and allocates
-// nothing. A hostile client cannot write here but by the server. It can store
-// a value that looks like a record, check sum and all. No reference leads
-// into a value, but for one that is older than this use of the span: for
-// readers in time there is none.
+// A restarted server has another boot number: bytes left of its predecessor's records
+// do not pass, nor do references that were taken from there. A hostile server can, of
+// course, make a record that passes, for it may serve any bytes; Parse stays within the
+// bytes, and allocates nothing. A hostile client cannot write here but by the server.
+// It can store a value that looks like a record, check sum and all. No reference leads
+// into a value, but for one that is older than this use of the span: for readers in
+// time there is none.
 //
-// Local readers (Read) do the same on copies by package lines. They can ask the
-// index again afterwards: if it still leads to the record, that is alive, so the
-// read was in time, without a look at a clock (kv.Map.Get). Or they look at one, and
-// then need no check sum (ReadTimely, kv.Map.ReadSince).
+// Local readers (Read) do the same on copies by package lines. They can ask the index
+// again afterwards: if it still leads to the record, that is alive, so the read was in
+// time, without reading a clock (kv.Map.Get). Or they read a clock, and then need no
+// check sum (ReadTimely, kv.Map.ReadSince).
 //
 // # Which stores are ordered
 //
@@ -101,8 +99,8 @@ package record
 //
 // # The tests
 //
-// explore_test.go tries every script of a few writes, with time passing, and
-// for each script every reader that takes the reference at one moment and
-// reads two lines at any two others. In builds with the tag mutants each rule
-// above is broken in turn, and readers must notice (mutant.go); and those in
-// time must not when they do without generation or check sum.
+// explore_test.go tries every script of a few writes, with time passing, and for each
+// script every reader that takes the reference at one moment and reads two lines at any
+// two others. Builds with the tag mutants break each rule above, one at a time, and
+// readers must notice (mutant.go); and those in time must not when they do without
+// generation or check sum.

@@ -2,12 +2,12 @@ package record
 
 import "time"
 
-// retiree is a place that was taken out of use, until nobody may read it.
+// retiree is a place out of use that readers may still read.
 type retiree struct {
 	due time.Duration
 	ref Ref
-	// blocks: ref is a head, and its blocks go with it. Told here, so that
-	// nothing of other records is read again, whose lines are cold by then.
+	// blocks: ref is a head, and its blocks are retired with it. Noted here, so that
+	// the heap does not read other records again, whose lines are cold by then.
 	blocks bool
 }
 
@@ -36,7 +36,7 @@ func (f *fifo) pop() retiree {
 	return r
 }
 
-// due is when nobody may read a record any more that dies now.
+// due is when no reader may read a record any more that dies now.
 func (h *Heap) due(ref Ref) time.Duration {
 	end := leaseEnd(word(h.at(ref), offLease))
 	switch mutant {
@@ -89,9 +89,9 @@ func (h *Heap) popLeased() retiree {
 	return first
 }
 
-// Reclaim frees up to most places that nobody may read any more, and returns
-// how many. A long record counts as one for each of its blocks, and is freed
-// whole: so it may be some thousands more.
+// Reclaim frees up to most places that no reader may read any more, and returns their
+// number. A long record counts as one for each of its blocks, and is freed whole: so it
+// may be some thousands more.
 func (h *Heap) Reclaim(now time.Duration, most int) int {
 	h.advance(now)
 	n := 0
@@ -111,7 +111,7 @@ func (h *Heap) Reclaim(now time.Duration, most int) int {
 	return n
 }
 
-// free releases what a retiree stands for, and returns how many places.
+// free releases the places of a retiree, and returns their number.
 func (h *Heap) free(r retiree) int {
 	n := 1
 	if r.blocks {
@@ -125,7 +125,7 @@ func (h *Heap) free(r retiree) int {
 	return n
 }
 
-// bytesOf is the size of the places that a retiree stands for.
+// bytesOf is the size of a retiree's places.
 func (h *Heap) bytesOf(r retiree) int {
 	n := h.placeBytes(r.ref)
 	if r.blocks {

@@ -20,8 +20,8 @@ type span struct {
 
 const noClass = 0xFF
 
-// classState is what the writer knows of the spans of a class, without those
-// that Compact empties.
+// classState is the writer's account of the spans of a class, without those that
+// Compact empties.
 type classState struct {
 	first  int32 // list of spans that have a free place; -1: none
 	places int
@@ -84,8 +84,8 @@ func (h *Heap) openSpan(class uint8) bool {
 	return true
 }
 
-// grow makes the first spans of the slab usable. A Put may come here for each
-// block of a long value, so that one refusal counts until it ends.
+// grow makes the first spans of the slab usable. A Put may call it for each block of a
+// long value, so one refusal counts until that Put ends.
 func (h *Heap) grow(spans int) bool {
 	if h.denied != nil {
 		return false
@@ -133,8 +133,8 @@ func (h *Heap) takeFrom(class uint8, lines int) Ref {
 	if int(s.used) == placesOf(class) {
 		h.unlist(i)
 	} else if next := s.free[s.hint]; next != 0 {
-		// The place that is taken next: it was used a second ago at the
-		// latest, so no cache has it.
+		// The place that is taken next: it was last used a second ago or earlier, so no
+		// cache has it.
 		h.prefetch(uint64(i)*spanLines+(uint64(s.hint)*64+uint64(bits.TrailingZeros64(next)))*uint64(classLines[class]), lines)
 	}
 	if s.gen = (s.gen + 1) & genMask; s.gen == 0 {
@@ -146,7 +146,7 @@ func (h *Heap) takeFrom(class uint8, lines int) Ref {
 	return makeRef(uint64(i)*spanLines+uint64(k)*uint64(classLines[class]), lines, s.gen)
 }
 
-// take finds a place for so many lines.
+// take finds a place of at least that number of lines.
 func (h *Heap) take(lines int) (Ref, error) {
 	class, ok := h.find(lines)
 	if !ok {
@@ -155,7 +155,7 @@ func (h *Heap) take(lines int) (Ref, error) {
 	return h.takeFrom(class, lines), nil
 }
 
-// find returns a class with a free place for so many lines.
+// find returns a class with a free place of at least that number of lines.
 func (h *Heap) find(lines int) (uint8, bool) {
 	class := classOf[lines]
 	if h.classes[class].first >= 0 || h.openSpan(class) {
@@ -204,7 +204,7 @@ func (h *Heap) locate(ref Ref) (*span, int, bool) {
 	return s, int(k), true
 }
 
-// release frees a place at once. Nobody may read it any more.
+// release frees a place at once. No reader may read it any more.
 func (h *Heap) release(ref Ref) {
 	s, k, ok := h.locate(ref)
 	if !ok {

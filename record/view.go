@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// View is a record in bytes that somebody else owns: its slices are as good
-// as those.
+// View is a record in memory that it does not own: its slices are valid as long as the
+// content of that memory.
 type View struct {
 	Key      []byte
 	Value    []byte // nil if Blocks is not 0: see there
 	Revision uint64
-	Expiry   int64 // in the unit of who put it; 0: none
+	Expiry   int64 // in the unit of the caller of Put; 0: none
 	Flags    uint16
 	// ValueBytes is the length of the whole value.
 	ValueBytes int
@@ -20,18 +20,18 @@ type View struct {
 	refs       []byte
 }
 
-// Age is how long ago the record was put, and so how long its key has not changed,
-// in whole seconds, perhaps one too many, if the heap's clock says now. A hint: it comes round after 194
-// days, and is not in the check sum.
+// Age is the time since the record was put, and so how long its key has not changed, in
+// whole seconds, perhaps one too many, if now is the heap's clock. A hint: it comes
+// round after 194 days, and is not in the check sum.
 func (v *View) Age(now time.Duration) time.Duration {
 	return time.Duration((uint64(now/time.Second)-uint64(v.born))&birthMask) * time.Second
 }
 
-// Blocks is how many blocks hold the value, 0 if Value does.
+// Blocks is the number of blocks that hold the value, 0 if Value does.
 func (v *View) Blocks() int { return len(v.refs) / refBytes }
 
-// Block returns the reference of block i, and how many bytes of the value it
-// holds. at is where these begin: the sum of what the blocks before it hold.
+// Block returns the reference of block i, and the number of bytes of the value that it
+// holds. at is where these begin: the sum of the blocks before it.
 func (v *View) Block(i, at int) (Ref, int) {
 	ref := v.block(i)
 	return ref, min(ref.Bytes()-offData, v.ValueBytes-at)
@@ -39,7 +39,7 @@ func (v *View) Block(i, at int) (Ref, int) {
 
 func (v *View) block(i int) Ref { return Ref(word(v.refs, i*refBytes)) }
 
-// Whole is v with a value that was put together from its blocks.
+// Whole is v with a value that was assembled from its blocks.
 func (v View) Whole(value []byte) View {
 	v.Value, v.refs = value, nil
 	return v
@@ -55,7 +55,7 @@ func (v View) Whole(value []byte) View {
 // error it is empty.
 func (s Space) Parse(ref Ref, b, key []byte) (View, error) { return s.parse(ref, b, key, true) }
 
-// parse computes the check sum if it is to be looked at.
+// parse computes and compares the check sum if sum is set.
 func (s Space) parse(ref Ref, b, key []byte, sum bool) (View, error) {
 	g, err := s.parseGuard(ref, b)
 	if err != nil {

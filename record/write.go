@@ -6,8 +6,8 @@ import (
 	"github.com/catfish-index/catfish/internal/lines"
 )
 
-// write makes a record (readers.go, steps 1 to 3). body is what follows the
-// key: the value, or a head's references; valueBytes is the value's length.
+// write makes a record (readers.go, steps 1 to 3). body follows the key: the value, or
+// a head's references; valueBytes is the value's length.
 func (h *Heap) write(ref Ref, kind int, r *Record, body []byte, valueBytes int) {
 	g := makeGuard(ref.generation(), kind, len(r.Key), r.Flags)
 	if r.Expiry != 0 {
@@ -62,8 +62,8 @@ func (h *Heap) begin(ref Ref, g guard) []byte {
 	return b
 }
 
-// finish stores the check sum, what is in b if that is not the place itself,
-// and the guardian, alive.
+// finish stores the check sum, the bytes of b if that is not the place itself, and the
+// guardian, alive.
 func (h *Heap) finish(ref Ref, g guard, b []byte, n int) {
 	binary.LittleEndian.PutUint32(b[offSum:], h.space.checkSum(ref, g, b[:n]))
 	dst := h.at(ref)

@@ -7,12 +7,11 @@ import (
 
 // Searches for several rectangles
 //
-// An area may need more than one rectangle: what lies on both sides of 180
-// degrees lies at both ends of the plane. One search for each would be several
-// passes, each with its own move counter, and an object that Update carries from
-// one rectangle to another meanwhile could be met by both, or by none. So one
-// pass has a cell and boxes, and meets what intersects the cell and at least one
-// of the boxes:
+// An area may need more than one rectangle: one that lies on both sides of 180 degrees
+// lies at both ends of the plane. One search for each would be several passes, each
+// with its own move counter, and an object that Update carries from one rectangle to
+// another meanwhile could be met by both, or by none. So one pass has a cell and boxes,
+// and meets every object that intersects the cell and at least one of the boxes:
 //
 //	cell   +-----------------------------------+   the rectangle around all
 //	       |  +-------+            +--------+  |   boxes, or a part of that
@@ -26,10 +25,10 @@ import (
 // that rectangle. An object that intersects several boxes has one entry in one
 // leaf, so it is met once.
 //
-// What steps.go argues about cells holds, too. An object of the answer intersects
-// the rectangle around all boxes and so belongs to one cell. It intersects that
-// cell, and some box, which need not intersect the cell: therefore a pass compares
-// nodes with the cell and with whole boxes, not with what the two have in common.
+// The argument about cells in steps.go holds, too. An object of the answer intersects
+// the rectangle around all boxes and so belongs to one cell. It intersects that cell,
+// and some box, which need not intersect the cell: therefore a pass compares nodes with
+// the cell and with whole boxes, not with the intersections of the two.
 
 // SearchAny is SearchSome for several rectangles: it finds each object that
 // intersects at least one of them, once. One that Update moves meanwhile from one
@@ -47,8 +46,8 @@ func (t *Tree) SearchAny(dst []Item, qs []Rect, limit, nodes int) (items []Item,
 	return items, rest
 }
 
-// aroundAll is the rectangle around all that may intersect something, which are
-// those without a NaN.
+// aroundAll is the rectangle around those qs without a NaN, which may intersect
+// something.
 func aroundAll(qs []Rect) (around Rect, boxes []Rect) {
 	around, boxes = emptyRect, qs
 	if slices.ContainsFunc(qs, isNaN) {

@@ -20,7 +20,7 @@ func scanAny(items []Item, qs []Rect) []Item {
 	return hits
 }
 
-// searchAny is the whole answer, in steps, and in how many parts it was made.
+// searchAny is the whole answer, in steps, and the number of its parts.
 func searchAny(t testing.TB, tr *Tree, qs []Rect, nodes int, between func(c *Scan)) ([]Item, int) {
 	t.Helper()
 	got, rest := tr.SearchAny(nil, qs, 0, nodes)
@@ -34,9 +34,9 @@ func searchAny(t testing.TB, tr *Tree, qs []Rect, nodes int, between func(c *Sca
 	return got, parts
 }
 
-// TestSearchAny: several rectangles, apart, overlapping or equal, find what a
-// linear scan finds, each object once, at once, in steps, and in parts. A search
-// of one rectangle after it finds all of that.
+// TestSearchAny: a search of several rectangles, apart, overlapping or equal, finds the
+// objects of a linear scan, each once, at once, in steps, and in parts. A later search
+// of one rectangle finds all of its objects.
 func TestSearchAny(t *testing.T) {
 	for _, sp := range spaces {
 		t.Run(sp.name, func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestSearchAny(t *testing.T) {
 }
 
 // TestSearchAnyAmongMoves: objects that are carried from one rectangle to the other
-// between the steps of a search are found exactly once, if it is made in one part,
-// and what stays in any case.
+// between the steps of a search are found exactly once, if it is made in one part, and
+// objects that stay in any case.
 func TestSearchAnyAmongMoves(t *testing.T) {
 	whole := 0
 	for seed := range uint64(40 / raceFactor) {
@@ -126,7 +126,7 @@ func TestSearchAnyAmongMoves(t *testing.T) {
 	}
 }
 
-// TestSearchAnyAllocs: nothing is allocated by a search that is made at once.
+// TestSearchAnyAllocs: a search that needs no steps allocates nothing.
 func TestSearchAnyAllocs(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	if err := tr.Load(spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 500)); err != nil {

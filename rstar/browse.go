@@ -13,9 +13,9 @@ import (
 //
 // # After a move
 //
-// Nearest searches again for all that it has yielded, in order to tell which
-// objects were moved meanwhile. For many objects that takes longer than the
-// time until the next move. So a Browse remembers only how far it has come:
+// Nearest searches again for all that it has yielded, in order to find out which
+// objects were moved meanwhile. For many objects that takes longer than the time until
+// the next move. So a Browse remembers only how far it has come:
 //
 //	    . - - - .
 //	  /   .---.   \       distance d of the last object
@@ -25,15 +25,15 @@ import (
 //	  \   '---'   /       yielded at d, and those beyond yielded
 //	    ' - - - '
 //
-// A new pass so reads the nodes that the circle of radius d crosses, and
-// those above them: after k objects some 4*sqrt(k/30) nodes instead of k/30,
-// 200 for k = 65,536. Claim: an object that is there all the time, at one
-// place, is yielded exactly once. Each pass meets all such objects in the
-// order of their distances. One nearer than d was yielded before the pass
-// that came to d went on. One farther was not yielded yet, and is not in a
-// box that is left out. For one at d both may be, and it is matched.
+// A new pass so reads the nodes that the circle of radius d crosses, and those above
+// them: after k objects some 4*sqrt(k/30) nodes instead of k/30, 200 for k = 65,536.
+// Claim: an object that is in the tree all the time, at one place, is yielded exactly
+// once. Each pass meets all such objects in the order of their distances. One nearer
+// than d was yielded before the pass that came to d continued. One farther was not
+// yielded yet, and is not in a box that is left out. For one at d both may be, and it
+// is matched.
 //
-// What is given up is to know an object again that Update has moved.
+// The price: a Browse does not recognise an object that Update has moved.
 
 // Neighbor is an object found by Browse, with its distance (Rect.Distance).
 type Neighbor struct {
@@ -44,17 +44,17 @@ type Neighbor struct {
 // Browse finds the objects in the order of their distance from a point,
 // nearest first, in steps. It belongs to one goroutine at a time.
 //
-// While writers run, an object that stays where it is during that time is
-// returned exactly once, in its turn. One that Update moves meanwhile may be
-// returned at both places, or not at all; Nearest knows it again, at the
-// price that its time grows with the square of the number of objects.
+// While writers run, an object that stays where it is during that time is returned
+// exactly once, in order. One that Update moves meanwhile may be returned at both
+// places, or not at all; Nearest recognises it, at the price that its time grows with
+// the square of the number of objects.
 //
 // Memory: about 4 KB for each node that has pending entries, and 100 bytes for
 // each object that was found ahead: 1 MB for 65,536 objects.
 type Browse struct {
-	b      browse // what expand and takeFrom need
+	b      browse // state of expand and takeFrom
 	done   bool
-	live   bool // a pass is under way: the queue is valid
+	live   bool // a pass has begun: the queue is valid
 	passes int  // that met a move since an object was found
 	again  int  // passes that began when objects had been returned
 	err    error
@@ -64,18 +64,17 @@ type Browse struct {
 	seen map[Item]int // those of them that the pass has not met
 }
 
-// Browse begins to search for what is nearest to (x, y); with a NaN there is
-// nothing.
+// Browse begins to search for the objects nearest to (x, y); with a NaN it finds none.
 func (t *Tree) Browse(x, y float64) *Browse {
 	s := t.pool.Get().(*searcher)
 	return &Browse{b: browse{t: t, s: s, x: x, y: y, uncounted: 1}, done: math.IsNaN(x) || math.IsNaN(y)}
 }
 
-// Next appends up to want objects to dst, the next nearest ones, but goes on
-// only for about as long as Scan.Step needs for so many nodes: each object
-// that is looked at counts as one, and each node as eight. If it returns fewer
-// than want, call it again, until done says that there are none left, or Err
-// why. Nothing is locked between the calls.
+// Next appends up to want objects to dst, the next nearest ones, but continues only for
+// about as long as Scan.Step needs for this number of nodes: each object that is taken
+// counts as one, and each node as eight. If it returns fewer than want, call it again,
+// until done says that there are none left, or Err why. Nothing is locked between the
+// calls.
 //
 // After a move it may return early. When four passes have met moves before
 // they found an object, it takes the writer's lock until it has found one;
@@ -95,19 +94,19 @@ func (b *Browse) Next(dst []Neighbor, want, nodes int) (_ []Neighbor, done bool)
 	return dst, b.done
 }
 
-// workOfNode is how many objects are taken from the queue in the time that it
-// takes to copy a node and to compute its distances: 0.8 us of 0.1 us each,
-// which is what a Scan needs for a node.
+// workOfNode is the number of objects that are taken from the queue in the time that it
+// takes to copy a node and to compute its distances: 0.8 us of 0.1 us each, which is
+// the time of a Scan for a node.
 const workOfNode = 8
 
 // Err is nil, or wraps ErrClosed or ErrCheck; see Scan.Err.
 func (b *Browse) Err() error { return b.err }
 
-// Parts is in how many passes the objects were found, as yet. If it is 1, one that
-// Update has moved meanwhile was returned once, too, if it is near enough.
+// Parts is the number of passes that have found the objects so far. If it is 1, one
+// that Update has moved meanwhile was returned once, too, if it is near enough.
 func (b *Browse) Parts() int { return b.again + 1 }
 
-// Held is how many bytes of memory the Browse takes at present.
+// Held is the number of bytes of memory that the Browse takes at present.
 func (b *Browse) Held() int {
 	if b.b.s == nil {
 		return 0
@@ -129,7 +128,7 @@ func (b *Browse) Close() {
 
 func (b *Browse) fail(err error) { b.done, b.live, b.err = true, false, err }
 
-// next goes on until it has spent work, or found what is wanted.
+// next continues until it has spent work, or found want objects.
 func (b *Browse) next(dst []Neighbor, want, work int) []Neighbor {
 	goal := len(dst) + min(want, math.MaxInt-len(dst))
 	if !b.live && b.passes >= passesOfCell && b.lock() {
@@ -180,8 +179,8 @@ func (b *Browse) begin() {
 	}
 }
 
-// walk goes on until dst has goal objects or work is spent; if it must find
-// one, not before. It returns false when it met a move.
+// walk continues until dst has goal objects or work is spent; if it must find one, not
+// before that. It returns false when it met a move.
 func (b *Browse) walk(dst []Neighbor, goal, work int, must bool) ([]Neighbor, bool) {
 	s, first := &b.b.s.near, len(dst)
 	for len(dst) < goal && (work > 0 || must && len(dst) == first) {
@@ -228,8 +227,8 @@ func (b *Browse) isNew(it *Item, d float64) bool {
 // disc is the points nearer than d to (x, y).
 type disc struct{ x, y, d float64 }
 
-// holds reports whether every rectangle in r is nearer than d by
-// Rect.Distance, whose roundings are less than what is added here.
+// holds reports whether every rectangle in r is nearer than d by Rect.Distance, whose
+// roundings are less than the margin added here.
 func (p *disc) holds(r Rect) bool {
 	dx := max(math.Abs(r.MinX-p.x), math.Abs(r.MaxX-p.x))
 	dy := max(math.Abs(r.MinY-p.y), math.Abs(r.MaxY-p.y))

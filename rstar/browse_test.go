@@ -70,7 +70,7 @@ func TestBrowse(t *testing.T) {
 	}
 }
 
-// TestBrowseAmongMoves: what stays is returned exactly once and in order,
+// TestBrowseAmongMoves: objects that stay are returned exactly once and in order,
 // whatever is written between calls.
 func TestBrowseAmongMoves(t *testing.T) {
 	restarts := uint64(0)
@@ -93,9 +93,9 @@ func TestBrowseAmongMoves(t *testing.T) {
 	}
 }
 
-// TestBrowseLeavesOut: after a move only nodes near the distance that was
+// TestBrowseRereadsFewNodes: after a move only nodes near the distance that was
 // reached are read again.
-func TestBrowseLeavesOut(t *testing.T) {
+func TestBrowseRereadsFewNodes(t *testing.T) {
 	tr := newTree(t, Options{})
 	if err := tr.Load(spaces[1].draw(rand.New(rand.NewPCG(1, 2)), 100_000)); err != nil {
 		t.Fatal(err)
@@ -116,13 +116,13 @@ func TestBrowseLeavesOut(t *testing.T) {
 	}
 }
 
-// TestBrowseIsBounded: a call ends after so many nodes, also if they show
-// nothing that is wanted, and nothing is held afterwards.
+// TestBrowseIsBounded: a call ends after the given number of nodes, also if they show
+// no object that is wanted, and nothing is held afterwards.
 func TestBrowseIsBounded(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	r := rand.New(rand.NewPCG(1, 2))
 	items := make([]Item, 5000)
-	for i := range items { // all are there for the point (0, 0)
+	for i := range items { // all lie at the point (0, 0)
 		items[i] = Item{Rect{-r.Float64(), -r.Float64(), r.Float64(), r.Float64()}, uint64(i)}
 	}
 	if err := tr.Load(items); err != nil {
@@ -172,9 +172,9 @@ func TestBrowseClosed(t *testing.T) {
 	}
 }
 
-// TestBrowseHeld: Held does not look at the pages one by one, which after each
-// step would cost as much as the search, and knows of all.
-func TestBrowseHeld(t *testing.T) {
+// TestBrowseHeldVisitsNoPages: Held counts all pages, and does not visit each of them, which after
+// each step would cost as much as the search.
+func TestBrowseHeldVisitsNoPages(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	if err := tr.Load(spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 5000)); err != nil {
 		t.Fatal(err)
@@ -201,8 +201,8 @@ func TestBrowseHeld(t *testing.T) {
 	}
 }
 
-// TestBrowseDropsDead: objects that were returned take no memory, and those that
-// wait are the same after they were moved.
+// TestBrowseDropsDead: objects that were returned take no memory, and those that wait
+// are unchanged after they were moved to the other slice.
 func TestBrowseDropsDead(t *testing.T) {
 	const n = 50_000
 	items := spaces[0].draw(rand.New(rand.NewPCG(7, 8)), n)

@@ -7,22 +7,21 @@ import (
 
 // How a Scan divides a cell (steps.go).
 //
-// A cut in the middle would be useless where all objects lie at one end, and
-// there is no middle of an infinite query. So the cut is the median of what
-// the tree has in the cell: of the boxes of nodes, on the highest level that
-// has a few of them there.
+// A cut in the middle would be useless where all objects lie at one end, and an
+// infinite query has no middle. So the cut is the median of the tree's boxes in the
+// cell: of the boxes of nodes, on the highest level that has a few of them there.
 
 const (
-	// boxesToCut is how many boxes are enough to find a median. Fewer nodes
+	// boxesToCut is the number of boxes that is enough to find a median. Fewer nodes
 	// are read for them, under the writer's lock, each with up to 84 children.
 	boxesToCut = 16
-	// enoughToCut is how many of them are sorted, about: sorting all would
-	// take as long as a step.
+	// enoughToCut is about the number of them that are sorted: sorting all would take
+	// as long as a step.
 	enoughToCut = 128
 )
 
-// divide replaces the cell by two, if that is of use. The caller holds the
-// writer's lock, and has searched the cell in vain for most nodes.
+// divide replaces the cell by two, if that is of use. The caller holds the writer's
+// lock, and its search of the cell has not ended within most nodes.
 func (c *Scan) divide(most uint64) {
 	a, b, ok := c.cell, c.cell, false
 	if c.mayCut(most) {
@@ -37,11 +36,11 @@ func (c *Scan) divide(most uint64) {
 	c.search(a)
 }
 
-// mayCut reports whether as few cells as yet may still be too large. If cells
-// could be cut in even halves until they take one step, each would take more
-// than half a step, and there were 2 * nodes / most. Twice as many are
-// allowed, as halves are not even; where objects overlap so much that cutting
-// is useless, there would be cells without end.
+// mayCut reports whether, after so few cuts, cells may still be too large. If cells
+// could be cut in even halves until they take one step, each would take more than half
+// a step, and there were 2 * nodes / most. Twice that number is allowed, as halves are
+// not even; where objects overlap to such a degree that cutting is useless, there would
+// be cells without end.
 func (c *Scan) mayCut(most uint64) bool {
 	nodes := uint64(0)
 	for i := range c.t.nodes {

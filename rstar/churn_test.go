@@ -28,7 +28,7 @@ func newChurn(t *testing.T, objects int, seed uint64) *churn {
 	return k
 }
 
-// write makes n operations on objects that do not stay.
+// write makes n operations on objects of the kinds that change.
 func (k *churn) write(n int) {
 	k.t.Helper()
 	for n > 0 {
@@ -64,8 +64,8 @@ func (w world) judgeParts(lo []int64, q Rect, found map[uint64][]Rect) error {
 	return w.judge(lo, q, rest)
 }
 
-// explained says which of the places at which an object was found is that of
-// no state since lo, or was found too often.
+// explained returns which of the places at which an object was found belongs to no
+// state since lo, or was found too often.
 func (w world) explained(id int, lo int64, places []Rect) error {
 	left := slices.Clone(places)
 	for k := lo; k <= w[id].started.Load(); k++ {

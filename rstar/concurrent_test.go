@@ -87,8 +87,8 @@ func (w world) before() []int64 {
 	return lo
 }
 
-// judge says what is wrong with the answer to q of a search that began after
-// lo was taken and has ended.
+// judge returns what is wrong with the answer to q of a search that began after lo was
+// taken and has ended.
 func (w world) judge(lo []int64, q Rect, found map[uint64][]Rect) error {
 	for i := range w {
 		l := &w[i]
@@ -120,9 +120,9 @@ func (w world) judge(lo []int64, q Rect, found map[uint64][]Rect) error {
 	return nil
 }
 
-// judgeCount says what is wrong with the number of objects that a count of q
-// returned: at least those that were certainly there, at most those that may
-// have been.
+// judgeCount returns what is wrong with the number of objects that a count of q
+// returned: at least those that were certainly present, at most those that may have
+// been.
 func (w world) judgeCount(lo []int64, q Rect, n int) error {
 	least, most := 0, 0
 	for i := range w {
@@ -154,10 +154,10 @@ func (w world) judgeCount(lo []int64, q Rect, n int) error {
 	return nil
 }
 
-// judgeNearest says what is wrong with the objects that a nearest search of
-// everything yielded: no object may appear twice (one that was deleted and
-// inserted again counts as another), none at a place where it was not, and
-// every object that was not written in the meantime must appear.
+// judgeNearest returns what is wrong with the objects that a nearest search of
+// everything yielded: no object may appear twice (one that was deleted and inserted
+// again counts as another), none at a place where it was not, and every object that was
+// not written in the meantime must appear.
 func (w world) judgeNearest(lo []int64, found map[uint64][]Rect) error {
 	for i := range w {
 		l, left := &w[i], slices.Clone(found[uint64(i)])
@@ -514,8 +514,8 @@ func TestStampRestarts(t *testing.T) {
 	}
 }
 
-// TestReplaceIsOneStep: a search finds all parts of one state of a thing, whatever
-// the number of parts, and however far they lie from each other.
+// TestReplaceIsOneStep: a search finds all parts of one state of a thing, for any
+// number of parts, however far they lie from each other.
 func TestReplaceIsOneStep(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 16 << 20})
 	r := rand.New(rand.NewPCG(1, 2))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Benchmarks behind pages of docs/decisions.
+// Benchmarks for pages of docs/decisions.
 
 // BenchmarkScan: a node in the cache, a query that hits about one entry in
 // four, in no order that a processor could predict.

@@ -77,9 +77,9 @@ func arrange(items []Item, key func(Rect) float64) {
 	}
 }
 
-// TestDegenerate: right answers, a tight tree and no garbage for all of them,
-// in any order; the oldest are deleted first, and when half of them are gone
-// the same number is inserted again.
+// TestDegenerate: right answers, a tight tree and no garbage for all of them, in any
+// order; the oldest are deleted first, and when half of them are deleted the same
+// number is inserted again.
 func TestDegenerate(t *testing.T) {
 	const n = 400/raceFactor + 200
 	for _, by := range strategies {

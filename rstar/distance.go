@@ -75,14 +75,13 @@ func nearPlain[F float32 | float64](d []F, left, hits *masks, near F) F {
 	return rest
 }
 
-// frameDistance turns distances in units of a node's frame into keys that
-// do not exceed the distance of anything in the box.
+// frameDistance turns distances in units of a node's frame into keys that do not exceed
+// the distance of any object in the box.
 //
-// In units, the point's offset p is computed in float64 with an error of
-// 2^-53 of its terms, and rounded to float32 with an error of 2^-24 of
-// itself; so is each difference from a border. The squares, their sum and its
-// root have an error of some 2^-23 of the result. So the true distance is at
-// least
+// In units, the point's offset p is computed in float64 with an error of 2^-53 of its
+// terms, and rounded to float32 with a relative error of 2^-24; so is each difference
+// from a border. The squares, their sum and its root have an error of some 2^-23 of the
+// result. So the true distance is at least
 //
 //	d*(1 - 2^-20) - 2^-22*(|px|+|py|) - 2^-51*(|hx|+|hy|)
 //

@@ -37,8 +37,7 @@
 //     moves nothing.
 //   - batch: searches that SearchMany takes down the tree together.
 //   - step: a part of a Scan or a Browse, between two of which nothing is
-//     locked; cell: a part of a Scan's query that is searched by itself.
-//   - page: Nearest's private copy of a node with the distances of its
+//     locked; cell: a part of a Scan's query that has passes of its own.
 //     entries; horizon: the distance within which these are kept in order.
 //
 // # Promises

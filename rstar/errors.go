@@ -16,8 +16,8 @@ var (
 	// ErrSlabFull: the slab has no chunk left. Nothing was changed; a
 	// retry helps only after deletes.
 	ErrSlabFull = errors.New("rstar: slab full")
-	// ErrLocked: a Load or a Check has the writer's lock, or very many other
-	// writers. Nothing was changed; a retry may succeed soon.
+	// ErrLocked: a Load or a Check holds the writer's lock, or very many other writers
+	// wait for it. Nothing was changed; a retry may succeed soon.
 	ErrLocked = errors.New("rstar: another writer has the tree")
 	// ErrCheck is wrapped by every finding of Check.
 	ErrCheck = errors.New("rstar: tree is damaged")
@@ -34,7 +34,7 @@ var (
 	// ErrLayout: the bytes are no tree, or one of another version or
 	// geometry. Retrying is useless.
 	ErrLayout = errors.New("rstar: unknown layout")
-	// ErrCorrupt: content that no correct writer publishes. Retrying is
-	// useless; the peer is broken or hostile.
+	// ErrCorrupt: content that no correct writer publishes. Retrying is useless; the
+	// peer is broken or hostile.
 	ErrCorrupt = errors.New("rstar: corrupt node")
 )

@@ -92,8 +92,8 @@ func ExampleTree_Nearest_iterator() {
 	// 3 at distance 0.9
 }
 
-// A remote reader holds copies of bytes, taken here from the slab of a tree
-// that nobody writes.
+// A remote reader holds copies of bytes, taken here from the slab of a tree that no
+// goroutine writes.
 func ExampleViewNode() {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {

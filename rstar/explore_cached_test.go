@@ -14,8 +14,8 @@ import (
 // node, any that could be read until begin. Children that the copy names are
 // read from begin on; the line at any time from then on.
 //
-// (What another search read and cached after begin shows what a read by the
-// search itself would have shown.)
+// (A node that another search read and cached after begin shows the same as a read by
+// the search itself.)
 func (x *explorer) visitCached(o *outcome, at ref, moves uint64, begin int) {
 	for _, s := range x.sightsOf(&x.reader, at.chunk) {
 		if s.from > begin {
@@ -79,8 +79,8 @@ func (x *explorer) repair(o, named *outcome, refs []ref, at ref, moves uint64, s
 	}
 }
 
-// visitFirstLines adds how a search can continue that reads only the first
-// lines of a leaf and finds that they rule everything out.
+// visitFirstLines adds how a search can continue that reads only the first lines of a
+// leaf and finds that they rule all objects out.
 func (x *explorer) visitFirstLines(o *outcome, at ref, moves uint64, begin int) {
 	whole := x.c.tree.NodeBytes()
 	k := sightKey{"first lines", at.chunk}
@@ -102,14 +102,13 @@ func (x *explorer) visitFirstLines(o *outcome, at ref, moves uint64, begin int) 
 	}
 }
 
-// nodeBytes is what a reader of another process sees of words.
+// nodeBytes are the bytes of words that a reader of another process sees.
 func nodeBytes(words []uint64) []byte {
-	// SAFETY: bytes of words, which nobody writes any more.
+	// SAFETY: bytes of words, which no goroutine writes any more.
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
 }
 
-// TestExploreValidating checks everything that validate.go claims about
-// copies.
+// TestExploreValidating checks all claims of validate.go about copies.
 func TestExploreValidating(t *testing.T) {
 	both := []reader{remoteReader, validatingReader}
 	for _, by := range strategies {

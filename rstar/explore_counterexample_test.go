@@ -73,7 +73,7 @@ func (r *run) begins(name string) event {
 		min(r.begin, r.h.until))}
 }
 
-// steps is what the search of r does to end with w for an object.
+// steps are the steps of the search of r that ends with w for an object.
 func (r *run) steps(name string, id uint64, w ending) []event {
 	es := []event{r.begins(name)}
 	if r.out.end == never {

@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// What the searches of a trace must show (explore_test.go): each object is a
-// register, written by one write after another. A search that begins at s and
-// ends at e reads from each register a state that is
+// What the searches of a trace must show (explore_test.go): each object is a register,
+// whose writes follow one another. A search that begins at s and ends at e reads from
+// each register a state that is
 //
 //   - not older than the writes acknowledged by s,
 //   - not newer than the writes begun before e,
 //   - not older than what a search that ended by s has read.
 //
-// A history is linearizable if assigning to each read the oldest state that
-// it can have, in order of time, never fails. So for each time it is enough
-// to know need: the newest state that some history up to then has certainly
-// read.
+// A history is linearizable if assigning to each read the oldest state that it can
+// have, in order of time, never fails. So for each time it is enough to know need: the
+// newest state that some history up to then has read for certain.
 
 // run is all searches that begin at one time with one header.
 type run struct {
@@ -46,12 +45,12 @@ type violation struct {
 	first  *seen // the earlier search that determines lo; nil if the writer does
 }
 
-// judge knows what searches must show.
+// judge knows the states that searches must show.
 type judge struct {
 	*atlas
 	times []int
 	ids   []uint64           // objects that the writes change
-	need  map[uint64]*seen   // as of the time under way
+	need  map[uint64]*seen   // as of the present time
 	later []map[uint64]*seen // what need becomes, by time
 }
 
@@ -74,7 +73,7 @@ func newJudge(a *atlas, times []int) *judge {
 	return j
 }
 
-// must returns what a search of q finds of an object in state k.
+// must returns the places where a search of q finds an object in state k.
 func (j *judge) must(id uint64, k int, q Rect) finds {
 	if r, ok := j.c.states[k][id]; ok && r.Intersects(q) {
 		return j.place(Item{r, id})
@@ -82,7 +81,7 @@ func (j *judge) must(id uint64, k int, q Rect) finds {
 	return ""
 }
 
-// judge says what is wrong with a run, and whether it changed what the
+// judge returns what is wrong with a run, and whether it changed the states that
 // searches that begin at the same time must show.
 func (j *judge) judge(r *run) (wrong *violation, again bool) {
 	if r.out.end == never {
@@ -117,7 +116,7 @@ func (j *judge) judge(r *run) (wrong *violation, again bool) {
 	return nil, again
 }
 
-// raise notes what searches that begin after s has ended must show, and says
+// raise notes the states that searches that begin after s has ended must show, and says
 // whether this holds for those that begin at the present time.
 func (j *judge) raise(s *seen, id uint64) bool {
 	i, ok := slices.BinarySearch(j.times, s.w.end)
@@ -215,15 +214,15 @@ func (j *judge) judgeAll(runs []*run) *violation {
 	return nil
 }
 
-// quiet reports whether no write is under way when r begins, and r knows the
-// present header.
+// quiet reports whether no write is in flight when r begins, and r knows the present
+// header.
 func (j *judge) quiet(r *run) bool {
 	t := r.begin
 	return j.c.acked(t) == j.c.begun(t) && r.h.from <= t && t <= r.h.until
 }
 
-// times lists the times at which something that matters to a reader begins or
-// ends; explore_test.go argues why no others need be explored.
+// times lists the times at which something that matters to a reader begins or ends;
+// explore_test.go argues why no others need be explored.
 func (a *atlas) times(readers []reader, hs []header) []int {
 	ts := []int{0, a.c.end}
 	for _, w := range a.c.calls {

@@ -17,7 +17,7 @@ type randomWalk struct {
 	items []Item
 }
 
-// visit reads the node at and what intersects below it, from begin on. It
+// visit reads the node at and the nodes below it that intersect, from begin on. It
 // returns false when the search would begin again.
 func (w *randomWalk) visit(at ref, begin int) bool {
 	var n Node

@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// The readers of the explorer (explore_test.go): which bytes a read of one
-// node may end with, and what the real code makes of them.
+// The readers of the explorer (explore_test.go): the bytes with which a read of one
+// node may end, and the result of the real code for them.
 
 // sight is one content with which a read of a node may end, if the read
 // begins at time until or before; it ends at from or later.
@@ -28,7 +28,7 @@ type reader struct {
 	// sights lists what reads of a chunk may end with. whole is false if
 	// there were too many to list.
 	sights func(c *trace, chunk uint32) (s []*sight, whole bool)
-	// look validates a sight and says what it shows of q.
+	// look validates a sight and returns what it shows of q.
 	look func(c *trace, s *sight, at ref, moves uint64, q Rect) ([]Item, []ref, verdict)
 	// stale: the header may be one read before the search began.
 	stale bool
@@ -105,7 +105,7 @@ func assemble(pick []*piece) *sight {
 }
 
 func remoteLook(c *trace, s *sight, at ref, moves uint64, q Rect) (items []Item, refs []ref, v verdict) {
-	// SAFETY: words of a node are its bytes; nobody writes them any more.
+	// SAFETY: words of a node are its bytes; no goroutine writes them any more.
 	b := unsafe.Slice((*byte)(unsafe.Pointer(&s.words[0])), len(s.words)*8)
 	n, err := ViewNode(b, at.chunk, int(at.level), moves)
 	switch {
@@ -172,8 +172,8 @@ func localSights(c *trace, chunk uint32) (all []*sight, whole bool) {
 	return all, whole
 }
 
-// snapshots yields what a node holds, from change to change of its data lanes
-// or of its header line's version.
+// snapshots yields the contents of a node, from change to change of its data lanes or
+// of its header line's version.
 func snapshots(c *trace, chunk uint32) func(yield func(*sight) bool) {
 	return func(yield func(*sight) bool) {
 		first := int(chunk) * c.tree.nodeWords

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// What the explorer's writers do (explore_test.go).
+// The writes of the explorer's writers (explore_test.go).
 
-// effect is what one write did to the tree.
+// effect is the effect of one write on the tree.
 type effect struct {
 	verb   string
 	root   bool // the root was published
@@ -190,7 +190,7 @@ func (s *script) find(t testing.TB, by Strategy, seed uint64) (setup, ws []write
 	if s.is == nil {
 		return loading()
 	}
-	for range 100 { // one or two histories suffice for what is frequent
+	for range 100 { // one or two histories suffice for frequent effects
 		seed++
 		r := rand.New(rand.NewPCG(seed, 1))
 		var es []effect

@@ -9,7 +9,7 @@ import (
 
 // All possible endings of a search of a trace (explore_test.go).
 
-// never is the end of what cannot happen.
+// never is the end of an outcome that cannot happen.
 const never = math.MaxInt
 
 // finds is the multiset of places at which a search found one object:
@@ -36,7 +36,7 @@ func (o *outcome) of(id uint64) []ending {
 	return []ending{{"", o.end}}
 }
 
-// or adds what else can happen.
+// or adds the endings of an alternative.
 func (o *outcome) or(p *outcome) {
 	switch {
 	case p.end == never:
@@ -56,7 +56,7 @@ func (o *outcome) or(p *outcome) {
 	o.end, o.endings = min(o.end, p.end), sum
 }
 
-// and adds what happens as well.
+// and adds the endings of a part that happens as well.
 func (o *outcome) and(p *outcome) {
 	if o.end == never || p.end == never {
 		o.end, o.endings = never, nil
@@ -113,7 +113,7 @@ type explorer struct {
 	broken *visitKey // a node that the reader gave up at, if it did
 }
 
-// atlas is what the explorers of one trace share.
+// atlas is shared by the explorers of one trace.
 type atlas struct {
 	c       *trace
 	sights  map[sightKey][]*sight
@@ -189,7 +189,7 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 			}
 			o.or(p)
 		case nodeBroken:
-			// Because of an old copy anything may be found.
+			// An old copy may lead to any object.
 			if !x.reader.cached && !x.reader.validates && x.broken == nil {
 				x.broken = &k
 			}
@@ -205,8 +205,8 @@ func (x *explorer) visit(at ref, moves uint64, begin int) *outcome {
 	return o
 }
 
-// leaf is the outcome of what a leaf shows; for an internal node, which shows
-// nothing, it is that it was read.
+// leaf is the outcome of a leaf's items; for an internal node, which shows none, it is
+// that it was read.
 func (x *explorer) leaf(items []Item, end int) *outcome {
 	o := &outcome{end, map[uint64][]ending{}}
 	for _, it := range items {

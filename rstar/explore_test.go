@@ -14,9 +14,9 @@ import (
 //
 // # Time
 //
-// Time is the number of stores done. The slab is a function of it, and a
-// line has few contents, one after the other. A read of a node by RDMA
-// gets each line as it was at some instant, lines in any order:
+// Time is the number of stores done. The slab is a function of it, and a line has few
+// contents, in order. A read of a node by RDMA gets each line as it was at some
+// instant, lines in any order:
 //
 //	time     0                                                   end
 //	line 0   |===== v =====|.. v+1 ..................|==== v+2 ====|
@@ -24,12 +24,11 @@ import (
 //	line 2   |============ v (untouched) ==========|===== v+2 =====|
 //	                      ^ until                    ^ from
 //
-// ViewNode accepts only what has one even version in all lines. So what a
-// read can end with, a sight, is a choice of one content of each line, all of
-// one version. A read that begins at time b can end with a sight if each of
-// its lines is available at b or later, b <= until; its end is at max(b,
-// from) or later. Under the protocol a version has one sight, and under a
-// broken one as many as there are choices.
+// ViewNode accepts only bytes that have one even version in all lines. So a result of a
+// read, a sight, is a choice of one content of each line, all of one version. A read
+// that begins at time b can end with a sight if each of its lines is available at b or
+// later, b <= until; its end is at max(b, from) or later. Under the protocol a version
+// has one sight, and under a broken one as many as there are choices.
 //
 // # Searches
 //
@@ -41,13 +40,12 @@ import (
 // objects at once: for each object at which places it was found, and the
 // earliest end.
 //
-// A torn read is read again: a later read, which is explored anyway. A
-// restart drops what was found and begins again, later: the caller is then
-// promised less than for a search that begins where the restart does, and all
-// begins are explored.
+// A torn read is read again: a later read, which is explored anyway. A restart drops
+// all objects found and begins again, later: the caller is then promised less than for
+// a search that begins where the restart does, and all begins are explored.
 //
-// A local search takes its header when it begins and reads siblings one after
-// the other; the explorer allows it, too, to read them in any order.
+// A local search takes its header when it begins and reads siblings in order; the
+// explorer allows it, too, to read them in any order.
 //
 // # What need not be explored
 //
@@ -68,11 +66,10 @@ import (
 //
 // # Promises
 //
-// explore_judge_test.go says what a search must show, alone and after all
-// others that ended before it began: complete, sound, current, and one
-// register per object for all readers together. In addition, no reader may
-// end with an error, and once a write has returned a search that begins with
-// the present header must be able to end.
+// explore_judge_test.go says what a search must show, alone and after all others that
+// ended before it began: complete, sound, current, and one register per object for all
+// readers together. In addition, no reader may end with an error, and once a write has
+// returned a search that begins with the present header must be able to end.
 //
 // A reader that trusts old copies breaks the promises
 // (TestExploreTrustingACache), and so does omitting any other rule of
@@ -177,9 +174,9 @@ func TestExploreTrustingACache(t *testing.T) {
 	t.Logf("\n%v", rep.wrong)
 }
 
-// TestExploreLosesNothing: whatever searches find that read lines at random
-// times, the explorer finds too, for the time at which they begin and for the
-// next one that it explores.
+// TestExploreLosesNothing: the explorer finds all results of searches that read lines
+// at random times, for the time at which they begin and for the next one that it
+// explores.
 func TestExploreLosesNothing(t *testing.T) {
 	ended := 0
 	for seed := range uint64(40 / raceFactor) {

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// What a writer did to a slab, store by store (explore_test.go).
+// The stores of a writer to a slab, in order (explore_test.go).
 
 // write is one call of the writer.
 type write struct {
@@ -33,7 +33,7 @@ func short(r Rect) string {
 	return fmt.Sprintf("[%.3g %.3g %.3g %.3g]", r.MinX, r.MinY, r.MaxX, r.MaxY)
 }
 
-// do makes the call, and notes in state what it must have done.
+// do makes the call, and notes its intended result in state.
 func (w write) do(tr *Tree, state map[uint64]Rect) error {
 	ok, err := true, error(nil)
 	switch w.verb {
@@ -85,7 +85,7 @@ type trace struct {
 	lines  [][]piece         // of the chunks in use, by time
 }
 
-// piece is what a line holds from one time to another, both included.
+// piece is the content of a line from one time to another, both included.
 type piece struct {
 	from, until int
 	words       [lanes]uint64
@@ -156,8 +156,8 @@ func (c *trace) nodeLines(chunk uint32) [][]piece {
 // chunks is the number of chunks ever used, including the header's.
 func (c *trace) chunks() uint32 { return uint32(len(c.lines) / c.tree.nodeLines) }
 
-// acked is how many writes had returned at time t, begun how many had stored
-// something before it.
+// acked is the number of writes that had returned at time t, begun the number that had
+// stored something before it.
 func (c *trace) acked(t int) (k int) {
 	for k < len(c.calls) && c.calls[k].end <= t {
 		k++

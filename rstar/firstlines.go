@@ -24,7 +24,7 @@ func HeadsFirst(leaf, q Rect, nodeBytes int) bool {
 		full*float64(nodeBytes) < firstLinesBelow
 }
 
-// covered is how much of [a, b] lies in [c, d].
+// covered is the share of [a, b] that lies in [c, d].
 func covered(a, b, c, d float64) float64 {
 	if a == b {
 		return 1
@@ -36,11 +36,10 @@ func covered(a, b, c, d float64) float64 {
 // nodes of nodeBytes.
 func HeadBytes(nodeBytes int) int { return LineBytes * (1 + nodeGroups(nodeBytes)) }
 
-// Misses reports whether no object of a leaf intersects q. b is a private
-// copy of the first HeadBytes of the leaf, each line read atomically; moves
-// and errors are as with ViewNode. If it returns false, the whole leaf has to
-// be read. (Lines of one even version belong to one state, whether they are
-// all of the node's lines or not.)
+// Misses reports whether no object of a leaf intersects q. b is a private copy of the
+// first HeadBytes of the leaf, each line read atomically; moves and errors are as with
+// ViewNode. If it returns false, the caller must read the whole leaf. (Lines of one
+// even version belong to one state, whether they are all of the node's lines or not.)
 func Misses(b []byte, nodeBytes int, chunk uint32, moves uint64, q Rect) (bool, error) {
 	k := nodeGroups(nodeBytes)
 	if k == 0 || len(b) != HeadBytes(nodeBytes) {

@@ -2,9 +2,9 @@ package rstar
 
 import "unsafe"
 
-// What a Scan has found. An answer may be the whole tree, and a slice that
-// grows is copied: 200 MB at once. So it lies in blocks, which the trees'
-// Scans share, and which are taken one by one.
+// The objects that a Scan has found. An answer may be the whole tree, and a slice that
+// grows is copied: 200 MB at once. So they lie in blocks, which the trees' Scans share,
+// and which are taken one by one.
 
 // block is a part of an answer.
 type block struct {
@@ -12,9 +12,9 @@ type block struct {
 	items [blockItems]Item
 }
 
-// blockItems is as many as 32 KiB hold, the largest size that the allocator
-// has a class for. It must be some times the fan-out of a leaf, since a block
-// may be left with room for less than one.
+// blockItems is the number of objects in 32 KiB, the largest size for which the
+// allocator has a class. It must be some times the fan-out of a leaf, since a block may
+// be left with room for less than one.
 const blockItems = (32<<10 - 8) / 40
 
 const blockBytes = int(unsafe.Sizeof(block{}))
@@ -52,8 +52,8 @@ func (f *found) room(t *Tree, counting bool) *block {
 	return b
 }
 
-// keep makes items the contents of the block that room has returned, of which
-// those after mark are new, and of these left at most.
+// keep makes items the contents of the block that room has returned; those after mark
+// are new, and at most left of these stay.
 func (f *found) keep(items []Item, mark, left int) {
 	n := min(len(items)-mark, left)
 	f.blocks[f.at].n = mark + n
@@ -117,7 +117,7 @@ func (f *found) release(t *Tree) {
 	f.blocks, f.at, f.taken = nil, 0, 0
 }
 
-// bytes is how much memory the blocks take.
+// bytes is the size of the blocks.
 func (f *found) bytes() int {
 	return (len(f.blocks)-max(f.taken-1, 0))*blockBytes + 8*cap(f.blocks)
 }
@@ -137,10 +137,10 @@ func (t *Tree) freeBlock(bs []*block, i int) {
 	}
 }
 
-// Take returns the next objects of the answer, in no particular order, and
-// nil when it has returned all of them, before the end, or for a count. They
-// are valid until the next call of Take or Close: what was taken is given
-// back, so that an answer that is sent piece by piece shrinks meanwhile.
+// Take returns the next objects of the answer, in no particular order, and nil when it
+// has returned all of them, before the end, or for a count. They are valid until the
+// next call of Take or Close, which gives their memory back, so that an answer that is
+// sent piece by piece shrinks meanwhile.
 func (c *Scan) Take() []Item {
 	if !c.done || c.counting {
 		return nil
@@ -148,7 +148,7 @@ func (c *Scan) Take() []Item {
 	return c.found.take(c.t)
 }
 
-// AppendItems appends to dst what has not been taken.
+// AppendItems appends to dst the objects that Take has not returned.
 func (c *Scan) AppendItems(dst []Item) []Item {
 	for part := c.Take(); part != nil; part = c.Take() {
 		dst = append(dst, part...)
@@ -156,9 +156,9 @@ func (c *Scan) AppendItems(dst []Item) []Item {
 	return dst
 }
 
-// Held is how many bytes of memory the Scan takes at present, for what it has
-// found and has yet to visit. It grows by a leaf's objects, at most 3.4 KB,
-// for each node visited.
+// Held is the number of bytes of memory that the Scan takes at present, for the objects
+// that it has found and the nodes still to be visited. It grows by a leaf's objects, at
+// most 3.4 KB, for each node visited.
 func (c *Scan) Held() int {
 	if c.s == nil {
 		return 0

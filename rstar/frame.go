@@ -13,10 +13,10 @@ import "math"
 // lies and however small it is. Absolute float32 would not do: objects
 // centimetres apart in a national grid (5e6 m) would all get one box.
 //
-// A minimum v is stored rounded down, a maximum rounded up, so that value(v)
-// is outside what the box must cover. Both are found by one step from
-// offset(x): its error is half a unit of float32 plus some 2^-53, so the
-// neighbouring float32 is surely beyond x.
+// A minimum v is stored rounded down, a maximum rounded up, so that value(v) is outside
+// of the bounds that the box must cover. Both are found by one step from offset(x): its
+// error is half a unit of float32 plus some 2^-53, so the neighbouring float32 is
+// surely beyond x.
 //
 // # Why no hit is lost
 //
@@ -33,9 +33,8 @@ import "math"
 // get from the child's MBR at once. Check demands them.
 type frame struct{ hx, hy, s float64 }
 
-// Limits of s: its inverse is finite, too, coordinates times it are exact
-// but for what underflows, and extents up to the largest float64 give
-// offsets of at most 2^25.
+// Limits of s: its inverse is finite, too, coordinates times it are exact but for
+// underflow, and extents up to the largest float64 give offsets of at most 2^25.
 const (
 	minFrameExp = -1000
 	maxFrameExp = 1000

@@ -66,7 +66,7 @@ func aFrame(t *rapid.T) (f frame, world Rect) {
 	return frameFor(world), world
 }
 
-// hits is what scans compute.
+// hits is the result of scans.
 func (b box32) hits(f frame, q Rect) bool {
 	return b.minX <= f.offset(q.MaxX, f.hx) && b.minY <= f.offset(q.MaxY, f.hy) &&
 		f.offset(q.MinX, f.hx) <= b.maxX && f.offset(q.MinY, f.hy) <= b.maxY
@@ -90,8 +90,8 @@ func TestFrameReaches(t *testing.T) {
 	})
 }
 
-// TestFrameOutwards: what is stored covers the box, and hardly exceeds it for
-// a box of the node's own size.
+// TestFrameOutwards: the stored box covers the original, and hardly exceeds it for a
+// box of the node's own size.
 func TestFrameOutwards(t *testing.T) {
 	frequently(t, func(t *rapid.T) {
 		f, world := aFrame(t)

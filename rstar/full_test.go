@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestDeleteWithoutReserve: a delete or an update that must split while no
-// chunk is free at all fails as a whole. By then it may have dissolved nodes
-// and inserted half of their entries.
+// TestDeleteWithoutReserve: a delete or an update that must split while no chunk is
+// free at all fails as a whole, though it may have dissolved nodes and inserted half of
+// their entries by then.
 func TestDeleteWithoutReserve(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 704 * minSlabChunks})
 	r := rand.New(rand.NewPCG(5, 6))

@@ -19,25 +19,25 @@ import (
 // # Why no object is counted in a cell where it is not
 //
 // A pass is that of a search (publish.go), but for these leaves. Their boxes are in
-// their parents, which are read before them; if an object comes to the leaf later,
-// the box that was read may not cover it. At each instant the boxes of a path cover
-// what is below (publish.go, What moves nothing). So the parent is one unit: its
-// version is read, then its boxes, then the leaves' header lines, and then its
-// version again. If that is the same, the boxes did not change in between, and so
-// covered the objects that the header lines have counted. If not, nothing of it
-// counts, and the parent is visited again.
+// their parents, which are read before them; if an object comes to the leaf later, the
+// box that was read may not cover it. At each instant the boxes of a path cover all
+// objects below (publish.go, What moves nothing). So the parent is one unit: its
+// version is read, then its boxes, then the leaves' header lines, and then its version
+// again. If that is the same, the boxes did not change in between, and so covered the
+// objects that the header lines have counted. If not, nothing of it counts, and the
+// parent is visited again.
 //
-// A leaf's version and stamp, which say that it is the leaf that is meant and that no
-// move has changed it, are in the line that is read.
+// The line that is read has the leaf's version and stamp, which show that it is the
+// leaf meant and that no move has changed it.
 
-// Grid is an area of columns and rows, and what was counted there.
+// Grid is an area of columns and rows, and the counts of its cells.
 type Grid struct {
 	// X, Y are the borders of columns and rows, finite and ascending: cell (i, j)
 	// has the centers with X[i] <= x < X[i+1] and Y[j] <= y < Y[j+1]. There are
 	// at most 65,535 of either.
 	X, Y []float64
-	// MostWide is how many wide objects are wanted at most. A wide object touches
-	// three columns or three rows, or more. Less than 0: none is wide.
+	// MostWide bounds the number of wide objects wanted. A wide object touches three
+	// columns or three rows, or more. Less than 0: none is wide.
 	MostWide int
 
 	// Counts of objects that are not wide: cell (i, j) at j*(len(X)-1)+i.
@@ -48,7 +48,7 @@ type Grid struct {
 	Wide []Item
 
 	cols, rows axis
-	between    func() // of tests: boxes are read, and the leaves below are next
+	between    func() // of tests: called when boxes are read, before the leaves below
 }
 
 // Reset makes the grid ready for counting. It allocates only for more cells than
@@ -68,10 +68,10 @@ func (g *Grid) Reset() {
 func (g *Grid) Cell(x, y float64) (column, row int) { return g.cols.cell(x), g.rows.cell(y) }
 
 // CountCells counts the objects of some rows of a grid that is Reset, from the row
-// first to the one before last; each row is counted by one call. A call is one
-// search: what is there during all of it is counted once. Rows that are counted by
-// several calls are several searches. ok is false if there were more wide objects
-// than wanted; then nothing that g has is of use. It allocates only for Wide.
+// first to the one before last; each row is counted by one call. A call is one search:
+// an object that is in the tree during all of it is counted once. Rows that are counted
+// by several calls are several searches. ok is false if there were more wide objects
+// than wanted; then nothing in g is of use. It allocates only for Wide.
 //
 // A pass that meets a move begins again, the ninth time under the writer's lock, as
 // that of Count, so an area of many objects is better counted a few rows at a time.
@@ -147,7 +147,7 @@ func (p *gridPass) run() bool {
 	return true
 }
 
-// leaf looks at the objects of a leaf; false: it has changed, and nothing counts.
+// leaf counts the objects of a leaf; false: it has changed, and nothing counts.
 func (p *gridPass) leaf(n *uint64, v uint64, count int) bool {
 	t, s := p.t, p.s
 	if top := len(s.stack); top >= lookahead {
@@ -234,7 +234,7 @@ func (p *gridPass) inner(n *uint64, v uint64, count int, level int32, moves uint
 		ln := t.nodeAt(r.chunk)
 		lv, objects, fine := peek(ln, r, moves)
 		if !fine || !unchanged(ln, lv) || objects < 2 {
-			s.stack = append(s.stack, r) // Only needs the id of one; the visit finds what else it is.
+			s.stack = append(s.stack, r) // Only needs the id of one object, which the visit finds.
 			continue
 		}
 		if l.cell != nowhere {
@@ -251,10 +251,10 @@ func (p *gridPass) inner(n *uint64, v uint64, count int, level int32, moves uint
 	return true
 }
 
-// nowhere is the cell of what only touches the rows.
+// nowhere is the cell of a box that only touches the rows.
 const nowhere = math.MaxUint32
 
-// oneCell is the cell that a box lies in, if it lies in one.
+// oneCell is the cell in which a box lies, if it lies in one.
 func (p *gridPass) oneCell(b *Rect) (cell uint32, ok bool) {
 	g := p.g
 	x, y := g.cols.cell(b.MinX), g.rows.cell(b.MinY)
@@ -267,8 +267,8 @@ func (p *gridPass) oneCell(b *Rect) (cell uint32, ok bool) {
 	return uint32(y*(len(g.X)-1) + x), true
 }
 
-// axis finds columns, or rows: a table leads to the first that may be meant, since
-// borders are about equally far apart.
+// axis finds columns, or rows: a table leads to the first candidate, since borders are
+// about equally far apart.
 type axis struct {
 	borders []float64
 	start   [256]uint16
@@ -292,7 +292,7 @@ func (a *axis) reset(borders []float64) {
 	}
 }
 
-// slot is monotone, so what is in an earlier slot is less.
+// slot is monotone, so values in an earlier slot are less.
 func (a *axis) slot(v float64) int {
 	return min(max(int((v-a.borders[0])*a.scale), 0), len(a.start)-1)
 }

@@ -136,13 +136,13 @@ func TestCountCellsAllocs(t *testing.T) {
 	}
 }
 
-// TestCountCellsOthersMove: what is written between the read of a box and that of the
-// leaf in it is counted nowhere but where it is.
-func TestCountCellsOthersMove(t *testing.T) {
+// TestCountCellsAmongMoves: an object that is written between the read of a box and
+// that of the leaf in it is counted only in its own cell.
+func TestCountCellsAmongMoves(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	tr := newTree(t, Options{NodeBytes: 704})
-	// Even columns have what stays, odd ones what is moved: leaves of the former
-	// take in what comes near them, and reach over then.
+	// Even columns have objects that stay, odd ones objects that are moved: leaves of
+	// the former take in objects that come near them, and reach over then.
 	const n = 1500
 	place := func(odd int) Rect {
 		x, y := float64(r.IntN(5)*20+10*odd)+10*r.Float64(), r.Float64()*100

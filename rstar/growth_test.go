@@ -109,8 +109,8 @@ func checkMeet(t *testing.T, n node, q box32) {
 	}
 }
 
-// TestTreesIdentical: insertions and deletions leave the same words on every
-// path, so that a tree does not depend on the processor.
+// TestTreesIdentical: insertions and deletions leave the same words on every path, so
+// that a tree does not depend on the processor.
 func TestTreesIdentical(t *testing.T) {
 	for _, sp := range spaces {
 		var want []uint64

@@ -1,8 +1,8 @@
 package rstar
 
-// Has reports whether there is an object with this rectangle and id, as Delete
-// finds it: it waits for other writers, and costs what Delete costs to look. The
-// error wraps ErrBadRect or ErrClosed.
+// Has reports whether the tree has an object with this rectangle and id, found as
+// Delete finds it: it waits for other writers, and costs as much as Delete's search.
+// The error wraps ErrBadRect or ErrClosed.
 func (t *Tree) Has(r Rect, id uint64) (bool, error) {
 	if err := r.Validate(); err != nil {
 		return false, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestHas: the tree is asked about what is in it, what is not, and what was, while
-// it is changed.
+// TestHas: Has is asked about present, absent and deleted objects, while the tree is
+// changed.
 func TestHas(t *testing.T) {
 	tr, err := New(Options{SlabBytes: 16 << 20})
 	if err != nil {

@@ -119,8 +119,8 @@ func (x *tx) reinsert(p *path, d int, es []entry) error {
 	return nil
 }
 
-// splitNode distributes es over the node at depth d of p and a new one,
-// and puts the new one into the parent, which may overflow in turn.
+// splitNode distributes es over the node at depth d of p and a new one, and puts the
+// new one into the parent, which may then overflow, too.
 func (x *tx) splitNode(p *path, d int, es []entry) error {
 	n := x.edit(p.step[d].chunk)
 	right, err := x.alloc(n.level())

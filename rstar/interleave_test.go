@@ -8,10 +8,9 @@ import (
 	"testing"
 )
 
-// TestPublishOrder searches the tree between any two published nodes.
-// Whatever a search of everything finds then, a search of any part must find,
-// too: otherwise two searches, one after the other, could see a write and
-// then not see it.
+// TestPublishOrder searches the tree between any two published nodes. A search of any
+// part must then find what a search of everything finds: otherwise, of two searches in
+// sequence, the first could see a write and the second miss it.
 func TestPublishOrder(t *testing.T) {
 	for _, by := range strategies {
 		t.Run(by.String(), func(t *testing.T) { publishOrder(t, by) })
@@ -142,7 +141,7 @@ func (k *nearWalk) step(tr *Tree, w world, r *rand.Rand, n int) (ended bool) {
 	return k.b.live && len(k.b.done) < goal
 }
 
-// judge says what is wrong with the objects that the search yielded.
+// judge returns what is wrong with the objects that the search yielded.
 func (k *nearWalk) judge(w world) error {
 	found, last := map[uint64][]Rect{}, 0.0
 	for _, n := range k.b.done {

@@ -5,10 +5,9 @@ import (
 	"unsafe"
 )
 
-// The slab, as local and remote readers see it. All words are 64 bits,
-// little-endian; a line is 64 bytes, eight words called lanes. Every line
-// begins with its version, so that a reader of single lines can tell which
-// state each line belongs to (publish.go).
+// The slab, as local and remote readers see it. All words are 64 bits, little-endian; a
+// line is 64 bytes, eight words called lanes. Every line begins with its version, so
+// that a reader of single lines sees to which state each line belongs (publish.go).
 //
 //	slab     | chunk 0: header | chunk 1: node | chunk 2: node | ...
 //	           a chunk is NodeBytes = 64*(1+5k) bytes, k in 2..12

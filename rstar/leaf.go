@@ -7,12 +7,11 @@ import (
 	"unsafe"
 )
 
-// The rectangles of a leaf are float64, each coordinate cut in two: 16 high
-// bits and 48 low bits. The high bits of all objects lie together in the
-// first lines, so that a search that finds nothing reads a quarter of a leaf,
-// and one that finds little reads that quarter and the lines of what it
-// finds. Reading a line at random costs as much as reading the 16 lines after
-// it (docs/decisions/leaf-heads.md).
+// The rectangles of a leaf are float64, each coordinate cut in two: 16 high bits and 48
+// low bits. The high bits of all objects lie together in the first lines, so that a
+// search that finds nothing reads a quarter of a leaf, and one that finds little reads
+// that quarter and the lines of its hits. Reading a line at random costs as much as
+// reading the 16 lines after it (docs/decisions/leaf-heads.md).
 //
 // # High and low bits
 //
@@ -133,8 +132,7 @@ func (f leafFrame) grown(r Rect) leafFrame {
 	return g
 }
 
-// made returns the center that the leaf had when it was made, NaN where
-// that is not known.
+// made returns the center of the leaf at its creation, NaN where that is not known.
 func (f leafFrame) made() (x, y float64) {
 	x, y = math.NaN(), math.NaN()
 	if c, ok := f.x.middle(); ok {

@@ -34,8 +34,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestLeafFrame: a frame reaches what it was made for, and more; nothing is
-// rounded; the center stays known when the frame grows.
+// TestLeafFrame: a frame reaches the rectangle for which it was made, and more; nothing
+// is rounded; the center stays known when the frame grows.
 func TestLeafFrame(t *testing.T) {
 	for _, sp := range spaces {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -72,8 +72,7 @@ func checkHalves(t *testing.T, f leafFrame, r Rect) {
 	if got := f.decode(h); bitsOf(got) != bitsOf(r) {
 		t.Fatalf("frame %v: %v became %v", f, r, got)
 	}
-	// What another field of the low bits holds must not matter: all are full
-	// words.
+	// The content of another field of the low bits must not matter: all are full words.
 	for i := range h.low {
 		flipped := h
 		flipped.low[i] = ^flipped.low[i]
@@ -157,7 +156,7 @@ func TestHighBits(t *testing.T) {
 	}
 }
 
-// FuzzHalves: any bits survive, in any frame that reaches them.
+// FuzzHalves: any bits are kept, in any frame that reaches them.
 func FuzzHalves(f *testing.F) {
 	f.Add(0.1, 0.2, 0.3, 0.4, 0.1, 0.4)
 	f.Add(math.NaN(), math.Inf(1), -1e308, 5e-324, 0.0, math.Copysign(0, -1))

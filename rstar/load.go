@@ -34,11 +34,10 @@ import (
 // one as always: their chunks may be freed ones that a slow search still
 // reads.
 
-// Load fills an empty tree with items, which it neither changes nor retains.
-// Memory: about 20 bytes per item during the load. Searches go on; they see
-// nothing, then everything. The error wraps ErrBadRect (and identifies the
-// first bad item), ErrNotEmpty, ErrSlabFull or ErrClosed; then nothing was
-// changed.
+// Load fills an empty tree with items, which it neither changes nor retains. Memory:
+// about 20 bytes per item during the load. Searches continue; they see nothing, then
+// everything. The error wraps ErrBadRect (and identifies the first bad item),
+// ErrNotEmpty, ErrSlabFull or ErrClosed; then nothing was changed.
 func (t *Tree) Load(items []Item) error {
 	if i := firstBad(items); i < len(items) {
 		return fmt.Errorf("item %d, id %d: %w", i, items[i].ID, items[i].Rect.Validate())
@@ -75,13 +74,13 @@ func firstBad(items []Item) int {
 	return int(first.Load())
 }
 
-// parts returns how many parts of at most size are needed for n.
+// parts returns the number of parts of at most size that n needs.
 func parts(n, size int) int { return (n + size - 1) / size }
 
 // part returns where part i of p begins.
 func part(n, p, i int) int { return int(int64(n) * int64(i) / int64(p)) }
 
-// tiling is how n objects are cut into parents and leaves.
+// tiling is the division of n objects into parents and leaves.
 type tiling struct {
 	n, parents, strips, leafSize int
 }
@@ -93,13 +92,13 @@ func newTiling(t *Tree, n int) tiling {
 	return l
 }
 
-// strips returns the number of strips in which so many tiles are arranged.
+// strips returns the number of strips in which the given number of tiles is arranged.
 func strips(tiles int) int { return int(math.Ceil(math.Sqrt(float64(tiles)))) }
 
 // parent returns where parent i's objects begin.
 func (l *tiling) parent(i int) int { return part(l.n, l.parents, i) }
 
-// leaves returns how many leaves parent i has.
+// leaves returns the number of leaves of parent i.
 func (l *tiling) leaves(i int) int { return parts(l.parent(i+1)-l.parent(i), l.leafSize) }
 
 func (x *tx) load(items []Item) error {

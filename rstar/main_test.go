@@ -52,7 +52,7 @@ func mustDelete(t testing.TB, tr *Tree, it Item) {
 	}
 }
 
-// plane finds everything.
+// plane intersects everything.
 var plane = Rect{math.Inf(-1), math.Inf(-1), math.Inf(1), math.Inf(1)}
 
 // space draws rectangles of one kind.

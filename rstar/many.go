@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// Many searches at once. A single search waits for memory at each level,
-// because what it reads next depends on what it reads now. Searches of a
-// batch are independent: all go down one level together, and while
-// one node is scanned the next ones are on their way from memory.
+// Many searches at once. A single search waits for memory at each level, because its
+// next read depends on the present one. Searches of a batch are independent: all go
+// down one level together, and while one node is scanned the next ones are on their way
+// from memory.
 //
 //	level 2   q0:[c5]      q1:[c5 c6]         q2:[c6] ...
 //	level 1   q0:[c17]     q1:[c18 c40 c41]   q2:[c41 c44] ...
@@ -23,7 +23,7 @@ const (
 	// batchQueries bounds the working set of a batch, so that it stays in the
 	// caches.
 	batchQueries = 256
-	// batchAhead is how many nodes are prefetched while one is scanned: with
+	// batchAhead is the number of nodes that are prefetched while one is scanned: with
 	// six, memory latency is covered by the scans of the others.
 	batchAhead = 6
 	// batchItems bounds the results that a batch holds, in objects, and
@@ -47,8 +47,8 @@ type batch struct {
 	items       []Item
 	of          []uint32 // the query that each item belongs to
 	failed      []bool   // searches that met a move, or found no room
-	alone       int      // how many of them
-	own         []Item   // what one of these has found
+	alone       int      // the number of them
+	own         []Item   // the objects that one of these has found
 }
 
 // SearchMany calls yield for each object that intersects one of the queries,
@@ -74,13 +74,12 @@ func (t *Tree) SearchMany(qs []Rect, yield func(query int, r Rect, id uint64) bo
 	}
 }
 
-// SearchManySome is SearchMany for as many of the first queries as about so
-// many nodes allow (see Scan.Step). It returns how many of them are answered:
-// all before the one at which yield returned false, if it did. When fewer are
-// than there are, call it again with the others. If rest is not nil, it is a
-// Scan of the next one, for which the nodes did not suffice, or which moves
-// prevented; nothing of it was yielded. What is searched again after a move
-// counts, too.
+// SearchManySome is SearchMany for the first queries, as many as about the given number
+// of nodes allows (see Scan.Step). It returns the number of them that are answered: all
+// before the one at which yield returned false, if it did. If not all are answered,
+// call it again with the others. If rest is not nil, it is a Scan of the next one, for
+// which the nodes did not suffice, or which moves prevented; nothing of it was yielded.
+// Nodes that are read again after a move count, too.
 func (t *Tree) SearchManySome(qs []Rect, nodes int, yield func(query int, r Rect, id uint64) bool) (answered int, rest *Scan) {
 	s := t.pool.Get().(*searcher)
 	defer t.pool.Put(s)
@@ -105,8 +104,8 @@ func (t *Tree) SearchManySome(qs []Rect, nodes int, yield func(query int, r Rect
 	return answered, nil
 }
 
-// together makes one pass for the first queries, as many as so many nodes
-// allow, and returns how many these are.
+// together makes one pass for the first queries, as many as the nodes allow, and
+// returns their number.
 func (t *Tree) together(s *searcher, qs []Rect, nodes int) (in int) {
 	b := &s.batch
 	root, moves := t.readHeader()
@@ -141,8 +140,8 @@ func (t *Tree) together(s *searcher, qs []Rect, nodes int) (in int) {
 	return in
 }
 
-// leaveOut leaves the last queries out, so that there are at most so many
-// tasks. It returns how many queries are left.
+// leaveOut leaves the last queries out, so that at most the given number of tasks
+// remains. It returns the number of queries left.
 func (b *batch) leaveOut(tasks int) (in int) {
 	in = int(b.tasks[tasks].query)
 	for tasks > 0 && b.tasks[tasks-1].query == uint32(in) {
@@ -205,11 +204,10 @@ func (m *masks) appendTasks(dst []task, n *uint64, query uint32) []task {
 	return dst
 }
 
-// hand passes the results to yield, and makes those searches alone that
-// failed, with the nodes that are left for all of them, nil: with any number. It
-// returns how many queries are answered: all, unless yield returned false, no
-// nodes are left, or rest goes on with the next one. The first of all always is
-// answered or goes on.
+// hand passes the results to yield, and makes those searches alone that failed, with
+// the nodes that are left for all of them, nil: with any number. It returns the number
+// of queries answered: all, unless yield returned false, no nodes are left, or rest
+// continues the next one. The first of all always is answered or becomes rest.
 func (b *batch) hand(t *Tree, qs []Rect, first int, left *int, yield func(query int, r Rect, id uint64) bool) (n int, rest *Scan) {
 	at := 0
 	for i := range qs {

@@ -147,7 +147,7 @@ func TestSearchManyIsBounded(t *testing.T) {
 	}
 }
 
-// manySome answers all queries by SearchManySome and Scans, with so many
+// manySome answers all queries by SearchManySome and Scans, with the given number of
 // nodes at a time.
 func manySome(t *testing.T, tr *Tree, qs []Rect, nodes int) (got [][]Item, scans int) {
 	t.Helper()

@@ -117,8 +117,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// phases of a history, by shares of inserts, deletes and updates in ten. The
-// last one ends when nothing is left.
+// phases of a history, by shares of inserts, deletes and updates in ten. The last one
+// ends when the tree is empty.
 var phases = [][3]int{{9, 0, 1}, {3, 3, 4}, {1, 8, 1}, {5, 4, 1}, {0, 9, 1}}
 
 // history grows a tree, churns it, and shrinks it to nothing, twice: once

@@ -25,7 +25,7 @@ const (
 
 	// Changes that move nothing.
 	enlargeLate // boxes grow after the entry has appeared
-	shrinkEarly // boxes shrink before the entry is gone
+	shrinkEarly // boxes shrink before the entry is deleted
 
 	// Readers that cache copies (validate.go).
 	trustsCopies // the line's version is not compared

@@ -4,7 +4,7 @@ package rstar
 
 import "github.com/catfish-index/catfish/internal/mutants"
 
-// mutations is how many there are.
+// mutations is their number.
 const mutations = oldLines + 1
 
 var mutationNames = [mutations]string{
@@ -16,9 +16,9 @@ var mutationNames = [mutations]string{
 
 func (m mutation) String() string { return mutationNames[m] }
 
-// mutant is the rule that this process breaks, initially what the environment
-// says. Tests set it while nobody reads or writes a tree. Writers break theirs
-// on the portable path only (Options.PortableStores).
+// mutant is the rule that this process breaks, initially the one that the environment
+// names. Tests set it while no goroutine reads or writes a tree. Writers break their
+// rules on the portable path only (Options.PortableStores).
 var mutant = mutation(mutants.Chosen("rstar", mutationNames[:]))
 
 // leavesStamp reports whether the mutant omits the stamp of a node that a

@@ -2,13 +2,13 @@ package rstar
 
 import "math"
 
-// Nearest neighbours in order of distance: Hjaltason and Samet, "Distance
-// browsing in spatial databases", TODS 1999. A heap holds nodes and
-// objects by distance; what comes out next is the nearest.
+// Nearest neighbours in order of distance: Hjaltason and Samet, "Distance browsing in
+// spatial databases", TODS 1999. A heap holds nodes and objects by distance; the next
+// one that it yields is the nearest.
 //
-// Objects are ordered by exactly the distance that is yielded. A node's key
-// must not exceed the distance of anything below it; it is a little less than
-// its distance (frameDistance).
+// Objects are ordered by exactly the distance that is yielded. A node's key must not
+// exceed the distance of any object below it; it is a little less than its distance
+// (frameDistance).
 //
 // # While writers run
 //
@@ -37,7 +37,7 @@ type browse struct {
 	s     *searcher
 	x, y  float64
 	moves uint64
-	live  bool   // a pass is under way: the heap is valid
+	live  bool   // a pass has begun: the heap is valid
 	done  []near // yielded, or about to be
 	ties  []near // found by a replay at the last distance
 	skip  map[uint64]int
@@ -62,18 +62,17 @@ type nearScratch struct {
 // (see Rect.Distance), nearest first, until yield returns false. With a NaN
 // it finds nothing. yield runs without any lock and may change the tree.
 //
-// While writers run, no object is yielded twice, and every object that stays
-// where it is during the call is yielded in its turn. An object that is moved
-// during the call is yielded at most once, and not at all if its new place is
-// nearer than what was already yielded. Objects are distinguished by id for
-// this purpose, so of two objects of one id, if one is moved or deleted
-// during the call, the other may be omitted. Memory: 48 bytes per object
-// yielded, 100 per object and 16 per node found ahead, and about 4 KB for each
-// node that still has pending entries (page.go).
+// While writers run, no object is yielded twice, and every object that stays where it
+// is during the call is yielded, in order. An object that is moved during the call is
+// yielded at most once, and not at all if its new place is nearer than objects already
+// yielded. Objects are distinguished by id for this purpose, so of two objects of one
+// id, if one is moved or deleted during the call, the other may be omitted. Memory: 48
+// bytes per object yielded, 100 per object and 16 per node found ahead, and about 4 KB
+// for each node that still has pending entries (page.go).
 //
-// When a move is met, all that was yielded is searched for again. Beyond some
-// thousands of objects, under steady writes, that costs more than the rest;
-// Browse does not have to.
+// When a pass meets a move, the next one searches again for all objects yielded. Beyond
+// some thousands of objects, under steady writes, that costs more than the rest; Browse
+// does not have to.
 func (t *Tree) Nearest(x, y float64, yield func(r Rect, id uint64, dist float64) bool) {
 	if math.IsNaN(x) || math.IsNaN(y) {
 		return
@@ -222,7 +221,7 @@ func (b *browse) replay() bool {
 	return true
 }
 
-// follow handles what is not an object. It returns false on a move.
+// follow handles nodes and pages. It returns false on a move.
 func (b *browse) follow(c cand, kind uint64) bool {
 	if kind == isPage {
 		b.takeFrom(c.ref &^ kindMask)

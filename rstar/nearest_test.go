@@ -48,9 +48,8 @@ func TestNearestFirst(t *testing.T) {
 	}
 }
 
-// TestFrameDistance: a child's key never exceeds the distance of what lies in
-// its box, in spite of all roundings, and is close to it where the frame
-// suits.
+// TestFrameDistance: a child's key never exceeds the distance of objects in its box, in
+// spite of all roundings, and is close to it where the frame suits.
 func TestFrameDistance(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
@@ -233,9 +232,9 @@ func TestNearestReplaysTies(t *testing.T) {
 	}
 }
 
-// TestPaths: on all paths, bounds and the choice of near entries agree with
+// TestNearPathsAgree: on all paths, bounds and the choice of near entries agree with
 // the plain ones.
-func TestPaths(t *testing.T) {
+func TestNearPathsAgree(t *testing.T) {
 	eachScan(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for k := minGroups; k <= maxGroups; k++ {

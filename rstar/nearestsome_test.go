@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// collectNearest finishes what NearestSome began.
+// collectNearest finishes a search that NearestSome began.
 func collectNearest(t *testing.T, tree *Tree, x, y float64, k, nodes int) (near []Neighbor, calls int) {
 	t.Helper()
 	near, rest := tree.NearestSome(nil, x, y, k, nodes)
@@ -24,7 +24,7 @@ func collectNearest(t *testing.T, tree *Tree, x, y float64, k, nodes int) (near 
 	return near, calls
 }
 
-// NearestSome, and the Browse that it returns, find what Nearest finds.
+// NearestSome, and the Browse that it returns, find the objects that Nearest finds.
 func TestNearestSome(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	tree, err := New(Options{})
@@ -66,7 +66,7 @@ func TestNearestSome(t *testing.T) {
 	}
 }
 
-// Of very many objects at one place, each step looks at few.
+// Of very many objects at one place, each step takes few.
 func TestNearestSomeIsBounded(t *testing.T) {
 	items := make([]Item, 100_000)
 	for i := range items {
@@ -93,7 +93,7 @@ func TestNearestSomeIsBounded(t *testing.T) {
 	if near, _ := collectNearest(t, tree, 1, 1, 5, nodes); len(near) != 5 {
 		t.Fatalf("%d of 5", len(near))
 	}
-	// What so many objects took is given back.
+	// The memory of these objects is given back.
 	s := tree.pool.Get().(*searcher)
 	if n := s.near.bytes(); n > 2*keptBytes {
 		t.Errorf("%d bytes are kept", n)

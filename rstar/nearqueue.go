@@ -2,10 +2,10 @@ package rstar
 
 import "math"
 
-// nearQueue is a priority queue of what a nearest search may look at next. A
-// search sees some three hundred entries and takes few of them, so only those
-// up to a horizon are kept in order; the others wait, node by node (page.go),
-// until the horizon is moved:
+// nearQueue is a priority queue of the entries that a nearest search may visit next. A
+// search sees some three hundred entries and takes few of them, so only those up to a
+// horizon are kept in order; the others wait, node by node (page.go), until the horizon
+// is moved:
 //
 //	heap  keys <= near, a binary heap
 //	far   keys >  near, unordered
@@ -28,8 +28,8 @@ func (q *nearQueue) push(c cand) {
 	}
 }
 
-// ready moves the horizon if nothing is within it, and reports whether there
-// is anything at all.
+// ready moves the horizon if nothing is within it, and reports whether the queue has
+// any entries.
 func (q *nearQueue) ready() bool {
 	if len(q.heap) > 0 {
 		return true

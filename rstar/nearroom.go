@@ -11,7 +11,7 @@ import (
 // slice; so what a search holds, and the longest time that it copies, grow with
 // the objects that wait: of 65,536 nearest never more than some 5,000.
 
-// fewObjects is how many are not worth looking for dead ones.
+// fewObjects is a number of objects among which dead ones are not worth a search.
 const fewObjects = 1024
 
 // makeRoom lets n objects be appended.
@@ -39,7 +39,7 @@ func (s *nearScratch) dropDead() {
 	s.objects, s.spare = living, s.objects
 }
 
-// bytes is what the queue and all that it refers to take.
+// bytes is the size of the queue and all that it refers to.
 func (s *nearScratch) bytes() int {
 	return s.inQueue() + 8*(cap(s.free)+cap(s.pages)) + s.inPages
 }
@@ -49,7 +49,7 @@ func (s *nearScratch) inQueue() int {
 	return (cap(s.objects)+cap(s.spare))*item + (cap(s.queue.heap)+cap(s.queue.far))*c
 }
 
-// keptBytes is how much memory a searcher keeps after a nearest: that of 1,000
+// keptBytes is the memory that a searcher keeps after a nearest search: that of 1,000
 // objects or more.
 const keptBytes = 1 << 20
 

@@ -39,7 +39,7 @@ func (n node) groups() int { return (len(n) - lanes) / groupWords }
 
 func (n node) fanout() int { return fanoutOf(len(n), n.inner()) }
 
-// fanoutOf returns the maximum number of entries of a node of so many words.
+// fanoutOf returns the maximum number of entries of a node of that number of words.
 func fanoutOf(words int, inner bool) int {
 	k := (words - lanes) / groupWords
 	if inner {
@@ -141,8 +141,7 @@ func (n node) covers(lo, hi uint64) bool {
 	return n[laneMinID] <= lo && hi <= n[laneMaxID]
 }
 
-// made returns the center that the node had when it was made, NaN where it is
-// not known.
+// made returns the center of the node at its creation, NaN where it is not known.
 func (n node) made() (x, y float64) {
 	if n.inner() {
 		return n.frame().center()

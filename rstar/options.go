@@ -20,11 +20,11 @@ type Options struct {
 	// the tree's own: zeroed, 64-byte aligned. The caller keeps
 	// ownership and may free it after Close has returned.
 	Memory []byte
-	// Grow, if not nil, makes the slab usable piece by piece: it has at least
-	// its first bytes ready for remote readers, and returns how many are, no
-	// fewer than before. Writers call it, one at a time, before they use more.
-	// If it fails, a write that needs more fails with ErrSlabFull and its
-	// error. nil: all of the slab is usable.
+	// Grow, if not nil, makes the slab usable piece by piece: it makes at least its
+	// first bytes ready for remote readers, and returns the number of bytes that are,
+	// no fewer than before. Writers call it, one at a time, before they use more. If it
+	// fails, a write that needs more fails with ErrSlabFull and its error. nil: all of
+	// the slab is usable.
 	Grow func(bytes int64) (usable int64, err error)
 	// BootID distinguishes one life of a tree from the next for remote
 	// readers. 0 means a random id.
@@ -77,7 +77,7 @@ func (s Strategy) MarshalText() ([]byte, error) {
 	return []byte(s.String()), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads a name that MarshalText wrote.
 func (s *Strategy) UnmarshalText(name []byte) (err error) {
 	*s, err = ParseStrategy(string(name))
 	return err
@@ -99,7 +99,7 @@ func (o Options) Validate() error {
 	return err
 }
 
-// withDefaults fills in what is zero and validates.
+// withDefaults sets zero fields to their defaults and validates.
 func (o Options) withDefaults() (Options, error) {
 	if o.NodeBytes == 0 {
 		o.NodeBytes = DefaultNodeBytes

@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestStrategyNames: names are read back, in JSON too; unknown ones are refused
-// and say what there is.
+// TestStrategyNames: names are read back, in JSON too; the error for an unknown one
+// lists the strategies.
 func TestStrategyNames(t *testing.T) {
 	for _, s := range []rstar.Strategy{rstar.Revised, rstar.Original} {
 		if got, err := rstar.ParseStrategy(s.String()); err != nil || got != s {

@@ -141,7 +141,7 @@ func sortKeys(keys *[sortSpace]int32, n int, ranks *[sortSpace]int32, perm *[max
 	}
 }
 
-// ranksPlain is the reference of ranking: for each key, how many are less.
+// ranksPlain is the reference of ranking: for each key, the number of lesser ones.
 func ranksPlain(keys *[sortSpace]int32, n int, ranks *[sortSpace]int32) {
 	for i, k := range keys[:n] {
 		ranks[i] = 0

@@ -6,10 +6,10 @@ import (
 	"unsafe"
 )
 
-// page is a private copy of a node with the distances of its entries. Most of
-// these are too far to be of interest, so they are not put into the queue one
-// by one: the page is queued in place of those that are left. As it is a
-// copy, later changes to the node do not matter.
+// page is a private copy of a node with the distances of its entries. Most of these are
+// too far to be of interest, so they are not put into the queue one by one: the page is
+// queued in place of those that are left. As it is a copy, later changes to the node do
+// not matter.
 type page struct {
 	n     node
 	level int32
@@ -46,7 +46,7 @@ func (p *page) copyFrom(n *uint64, level int32, count int) {
 	copyLines(lowLine(&p.n[0], k), lowLine(n, k), p.groups()*lowLines)
 }
 
-// groups is how many groups the entries fill.
+// groups is the number of groups that the entries fill.
 func (p *page) groups() int {
 	if p.level == 0 {
 		return (p.count + leafGroup - 1) / leafGroup
@@ -132,9 +132,9 @@ func (p *page) takeUpTo(t *Tree, s *nearScratch, limit float32) (least float32, 
 	return least, any
 }
 
-// firstWanted is how many objects the first horizon is to hold: most callers
-// want about ten, and extending the horizon later costs more than finding
-// some objects too many.
+// firstWanted is the number of objects that the first horizon is to hold: most callers
+// want about ten, and extending the horizon later costs more than finding some objects
+// too many.
 const firstWanted = 16
 
 // horizon is the distance within which about firstWanted objects lie, if the

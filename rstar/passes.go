@@ -33,7 +33,7 @@ func (c *Scan) begin() {
 	c.live, c.visited = true, 0
 }
 
-// met drops what a pass has found that met a move.
+// met drops the objects that a pass has found before it met a move.
 func (c *Scan) met(most uint64) {
 	c.large = c.large || c.visited > most
 	c.live = false
@@ -124,7 +124,7 @@ func (r *Rect) holds(x, y float64) bool {
 	return r.MinX <= x && x <= r.MaxX && r.MinY <= y && y <= r.MaxY
 }
 
-// next ends the cell and goes on to the next one.
+// next ends the cell and continues with the next one.
 func (c *Scan) next() {
 	last := len(c.todo) - 1
 	if last < 0 {

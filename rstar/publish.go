@@ -55,7 +55,7 @@ import (
 //
 // A search reads the header line first and accepts a node only if its stamp
 // is at most that M; otherwise it begins again. Claim: it then returns
-// exactly once every object that was there all the time. Consider an object
+// exactly once every object that was in the tree all the time. Consider an object
 // and the path root..leaf to it as of the search's M. As long as no later
 // move changes a node of the path, the path remains: other changes only
 // enlarge or shrink boxes, and never below what the object needs. If a later

@@ -101,10 +101,10 @@ func TestPublishTouchesLittle(t *testing.T) {
 	}
 }
 
-// TestPublishRaces reads a node line by line while it is published again and
-// again: what has one even version in all lines must be what was published as
-// that version. Publication n sets all words of the lines that it touches to
-// n: all lines if n is even, every other one if it is odd.
+// TestPublishRaces reads a node line by line while it is published again and again:
+// lines that all have one even version must be the node published as that version.
+// Publication n sets all words of the lines that it touches to n: all lines if n is
+// even, every other one if it is odd.
 func TestPublishRaces(t *testing.T) {
 	// Slower by this factor, a read is also torn that much more often.
 	const nodeBytes, accepted = 3904, 2000 / (raceFactor * raceFactor)
@@ -193,9 +193,8 @@ func TestTornInPlace(t *testing.T) {
 	}
 }
 
-// TestPublishMarksLines: each line shows by itself that it is being changed.
-// A reader that got the header line early must not take a later line's new
-// data for old.
+// TestPublishMarksLines: each line alone shows that it is being changed. A reader that
+// got the header line early must not take a later line's new data for old.
 func TestPublishMarksLines(t *testing.T) {
 	const nodeBytes, meetings = 3904, 20000 / raceFactor
 	const lines = nodeBytes / LineBytes

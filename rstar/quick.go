@@ -2,10 +2,10 @@ package rstar
 
 import "math/bits"
 
-// Quick writes: those that change one leaf and perhaps boxes above it. They
-// are the majority, and need no private copies of whole nodes (tx.go): the
-// lines that change are assembled in one scratch node, whose other lines
-// nobody reads, and published from there.
+// Quick writes: those that change one leaf and perhaps boxes above it. They are the
+// majority, and need no private copies of whole nodes (tx.go): the lines that change
+// are assembled in one scratch node, whose other lines are not read, and published from
+// there.
 //
 //	insert  boxes that must grow, from the root down, then the entry
 //	delete  the entry, then boxes that may shrink, upwards

@@ -15,7 +15,7 @@ func (t *Tree) nodeAt(chunk uint32) *uint64 {
 	return (*uint64)(unsafe.Add(t.base, uintptr(chunk)*uintptr(t.opts.NodeBytes)))
 }
 
-// firstLines is how many lines of a node a search needs at once: for a leaf
+// firstLines is the number of lines of a node that a search needs at once: for a leaf
 // the first lines, up to the end of the high bits.
 func (t *Tree) firstLines(level int32) int {
 	if level == 0 {
@@ -78,14 +78,14 @@ func (t *Tree) open(n *uint64, r ref, moves uint64) (version uint64, count int, 
 	return version, 0, nodeMoved
 }
 
-// unchanged reports whether the node still has version v: then what was read
-// since open belongs together.
+// unchanged reports whether the node still has version v: then all bytes read since
+// open belong together.
 func unchanged(n *uint64, v uint64) bool { return atomic.LoadUint64(n) == v }
 
 // copyLinesPlain copies lines that a writer may be changing; the caller
 // checks the version afterwards.
 func copyLinesPlain(dst, src *uint64, lines int) {
-	// SAFETY: callers pass memory of so many lines.
+	// SAFETY: callers pass memory of that number of lines.
 	d, s := unsafe.Slice(dst, lines*lanes), unsafe.Slice(src, lines*lanes)
 	for i := range d {
 		d[i] = atomic.LoadUint64(&s[i])

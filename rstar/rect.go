@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Rect is an axis-parallel rectangle, borders included. A point has
-// equal minima and maxima. Coordinates are in whatever unit the caller
-// uses; they are finite, and no minimum exceeds its maximum.
+// Rect is an axis-parallel rectangle, borders included. A point has equal minima and
+// maxima. The caller chooses the unit of coordinates; they are finite, and no minimum
+// exceeds its maximum.
 type Rect struct{ MinX, MinY, MaxX, MaxY float64 }
 
 // Item is one object: its rectangle and the caller's id.

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// LoadRoom returns how many objects Load can put into the tree while it is
+// LoadRoom returns the number of objects that Load can put into the tree while it is
 // empty, 0 after Close. Single inserts fill nodes less: they stop earlier.
 func (t *Tree) LoadRoom() int {
 	if t.lock() != nil {
@@ -21,9 +21,9 @@ func (t *Tree) LoadRoom() int {
 	})
 }
 
-// RoomFor reports whether n more objects can be inserted, whatever they are: nil,
-// or an error that wraps ErrSlabFull or ErrClosed. It may refuse some that would
-// find room. What it has found is the next writer's, whoever that is.
+// RoomFor reports whether n more objects can be inserted, whatever they are: nil, or an
+// error that wraps ErrSlabFull or ErrClosed. It may refuse some that would find room.
+// It reserves nothing: any writer may use the room that it has found.
 func (t *Tree) RoomFor(n int) error {
 	if err := t.lock(); err != nil {
 		return err
@@ -50,13 +50,13 @@ func (x *tx) reserved(need uint64) error {
 	return x.t.fullError()
 }
 
-// left is how many chunks are not in use.
+// left is the number of chunks that are not in use.
 func (x *tx) left() uint64 { return x.t.chunks - x.used + uint64(x.free) }
 
-// loadNodes returns how many leaves Load makes of n > 0 objects, and how many
-// nodes in all.
+// loadNodes returns the number of leaves that Load makes of n > 0 objects, and the
+// number of all nodes.
 func (t *Tree) loadNodes(n int) (leaves int, all uint64) {
-	// Parts differ by one object at most (see part): so many have one more.
+	// Parts differ by one object at most (see part): n % parents of them have one more.
 	parents := newTiling(t, n).parents
 	each, more := n/parents, n%parents
 	leaves = (parents-more)*parts(each, t.fan(0)) + more*parts(each+1, t.fan(0))

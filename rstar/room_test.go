@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLoadRoom: exactly so many objects can be loaded.
+// TestLoadRoom: exactly LoadRoom objects can be loaded.
 func TestLoadRoom(t *testing.T) {
 	for _, o := range []Options{
 		{NodeBytes: 704, SlabBytes: 704 * minSlabChunks},
@@ -31,7 +31,7 @@ func TestLoadRoom(t *testing.T) {
 	}
 }
 
-// TestLoadNodes: what is counted is what Load makes.
+// TestLoadNodes: loadNodes returns the numbers of nodes that Load makes.
 func TestLoadNodes(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704, SlabBytes: 32 << 20})
 	for n := 1; n < 3000; n += 1 + n/20 {
@@ -58,7 +58,7 @@ func TestLoadNodes(t *testing.T) {
 	}
 }
 
-// RoomFor is true to its word: what it promises can be inserted, also where each
+// RoomFor keeps its promises: objects that it admits can be inserted, also where each
 // object lies elsewhere, and it does not give up while there is much room.
 func TestRoomFor(t *testing.T) {
 	for _, o := range []Options{{NodeBytes: 704}, {NodeBytes: 704, Strategy: Original}, {}} {

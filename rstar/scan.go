@@ -7,11 +7,10 @@ import (
 	"unsafe"
 )
 
-// Scans of a node in place. A writer may change the node during the scan: the
-// caller checks the version afterwards (publish.go) and discards what was
-// found if it changed. So it is enough that the loads happen between the two
-// reads of the version, which x86, sync/atomic and the barriers of
-// scan_arm64.s guarantee, and that no load faults.
+// Scans of a node in place. A writer may change the node during the scan: the caller
+// checks the version afterwards (publish.go) and discards the results if it changed. So
+// it is enough that the loads happen between the two reads of the version, which x86,
+// sync/atomic and the barriers of scan_arm64.s guarantee, and that no load faults.
 //
 // For the processor's branch predictor, whether an entry intersects a query
 // is nearly random, and a mispredicted branch costs as much as four entries.

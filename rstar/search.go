@@ -89,9 +89,9 @@ func (t *Tree) searchAgain(s *searcher, dst []Item, q Rect, limit int) []Item {
 	return dst
 }
 
-// lookahead is how many nodes in advance a node is prefetched: one is too
-// late, because a scan takes a quarter of the latency of memory; with more,
-// the first ones leave the small cache again.
+// lookahead is the number of nodes by which a node is prefetched in advance: one is too
+// late, because a scan takes a quarter of the latency of memory; with more, the first
+// ones leave the small cache again.
 const lookahead = 4
 
 // unbounded is no limit of nodes to visit.
@@ -119,10 +119,10 @@ func (t *Tree) begin(s *searcher) (moves uint64) {
 	return moves
 }
 
-// walk goes on with a pass: it visits the nodes on s.stack and those below,
-// and appends what it finds, until there are none, dst has limit objects or
-// more, or s has read most nodes since enter. Then the stack says what is
-// left. It returns false when it met a move; dst then holds arbitrary objects.
+// walk continues a pass: it visits the nodes on s.stack and those below, and appends
+// the objects found, until no nodes are left, dst has limit objects or more, or s has
+// read most nodes since enter. Then the nodes left are on the stack. It returns false
+// when it met a move; dst then holds arbitrary objects.
 func (t *Tree) walk(s *searcher, dst []Item, q *Rect, moves uint64, limit int, most uint64) ([]Item, bool) {
 	stack := s.stack
 	var m masks
@@ -181,8 +181,8 @@ func (t *Tree) walk(s *searcher, dst []Item, q *Rect, moves uint64, limit int, m
 	return dst, ok
 }
 
-// countedAtOnce is how many objects a count collects before it drops them:
-// 10 KB, which stay in the small cache.
+// countedAtOnce is the number of objects that a count collects before it drops them: 10
+// KB, which stay in the small cache.
 const countedAtOnce = 256
 
 // walkCount is walk, but only counts.

@@ -6,19 +6,18 @@ import (
 )
 
 const (
-	// maxRetries bounds the reads of one node that a writer is changing.
-	// Publishing takes well under 1 us; if the version is still odd after so
-	// many scans, the writer was probably descheduled, or the node is very
-	// busy.
+	// maxRetries bounds the reads of one node that a writer is changing. Publishing
+	// takes well under 1 us; if the version is still odd after maxRetries scans, the
+	// writer was probably descheduled, or the node is very busy.
 	maxRetries = 64
 	// maxRestarts bounds the passes of one search before it takes the
 	// writer's lock, so that it ends however busy the writer is.
 	maxRestarts = 8
 )
 
-// stripe counts what searchers do. Searchers are assigned stripes in turn, so
-// that cores rarely share a line. Each atomic addition costs about 5 ns, as
-// much as the scan of a node; a search does three.
+// stripe counts events of searchers. Searchers are assigned stripes round robin, so
+// that cores rarely share a line. Each atomic addition costs about 5 ns, as much as the
+// scan of a node; a search does three.
 type stripe struct {
 	// gate holds the number of searches inside the slab, for which Close
 	// waits, in the low 16 bits, and above it the number of those that ended.

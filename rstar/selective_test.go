@@ -58,7 +58,7 @@ func exactBoxes(tr *Tree, chunk uint32, boxes map[uint32]Rect) Rect {
 	return mbr
 }
 
-// exactReads is how many nodes a search with exact boxes reads.
+// exactReads is the number of nodes that a search with exact boxes reads.
 func exactReads(tr *Tree, chunk uint32, q Rect, boxes map[uint32]Rect) int {
 	n, reads := tr.at(chunk), 1
 	for i := 0; n.inner() && i < n.count(); i++ {

@@ -5,19 +5,19 @@ import (
 	"runtime"
 )
 
-// Searches that are short, as nearly all are, without the cost of a Scan; the
-// others end as one.
+// Searches that are short, as nearly all are, without the cost of a Scan; a longer one
+// ends as a Scan.
 
-// SearchSome is SearchAppend for an answer that takes about so many nodes at
-// most (see Scan.Step). If it takes more it returns dst as it was, and a
-// Scan that goes on from there. It never waits for a writer: if moves prevent
-// it from making the search in one pass it returns a Scan, too.
+// SearchSome is SearchAppend for an answer that takes at most about the given number of
+// nodes (see Scan.Step). If it takes more it returns dst as it was, and a Scan that
+// continues from there. It never waits for a writer: if moves prevent it from making
+// the search in one pass it returns a Scan, too.
 func (t *Tree) SearchSome(dst []Item, q Rect, limit, nodes int) (items []Item, rest *Scan) {
 	items, _, rest = t.searchSome(dst, q, nil, limit, nodes)
 	return items, rest
 }
 
-// searchSome is SearchSome, and returns how many nodes it has read, too. If
+// searchSome is SearchSome, and returns the number of nodes that it has read, too. If
 // boxes is not nil q is the rectangle around those (SearchAny).
 func (t *Tree) searchSome(dst []Item, q Rect, boxes []Rect, limit, nodes int) (items []Item, reads uint64, rest *Scan) {
 	if limit <= 0 {
@@ -57,9 +57,8 @@ func (t *Tree) searchSome(dst []Item, q Rect, boxes []Rect, limit, nodes int) (i
 	}
 }
 
-// CountSome is Count for an answer that takes about so many nodes at most. If
-// it takes more it returns 0 and a Scan that goes on from there; see
-// SearchSome.
+// CountSome is Count for an answer that takes at most about the given number of nodes.
+// If it takes more it returns 0 and a Scan that continues from there; see SearchSome.
 func (t *Tree) CountSome(q Rect, nodes int) (n int, rest *Scan) {
 	s := t.pool.Get().(*searcher)
 	if !t.enter(s) {
@@ -90,11 +89,11 @@ func (t *Tree) CountSome(q Rect, nodes int) (n int, rest *Scan) {
 	}
 }
 
-// NearestSome appends to dst the k objects nearest to (x, y), nearest first, if
-// that takes about so many nodes at most (see Browse.Next). If it takes more,
-// or moves prevent it from making the search in one pass, it appends those that
-// were found, maybe none, and returns a Browse that goes on after them. With a
-// NaN there is nothing.
+// NearestSome appends to dst the k objects nearest to (x, y), nearest first, if that
+// takes at most about the given number of nodes (see Browse.Next). If it takes more, or
+// moves prevent it from making the search in one pass, it appends those that were
+// found, maybe none, and returns a Browse that continues after them. With a NaN it
+// finds nothing.
 func (t *Tree) NearestSome(dst []Neighbor, x, y float64, k, nodes int) (near []Neighbor, rest *Browse) {
 	s := t.pool.Get().(*searcher)
 	b := &s.near.some
@@ -113,7 +112,7 @@ func (t *Tree) NearestSome(dst []Neighbor, x, y float64, k, nodes int) (near []N
 			t.pool.Put(s)
 			return found, nil
 		}
-		if !ok { // What was found is not the answer of one pass.
+		if !ok { // The objects found are not the answer of one pass.
 			found, b.last, b.ties, b.live = dst, 0, b.ties[:0], false
 		}
 		if ok || try == maxRestarts {

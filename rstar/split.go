@@ -16,10 +16,9 @@ import (
 //	          least margins, else of least overlap, either one weighted by
 //	          its distance from where it should be (section 4.2 of 2009)
 //
-// Where it should be: a node that has grown to one side since it was made
-// will continue to do so, and is cut near the other side, so that the part
-// that grows has room. The center that it had when it was made is the point
-// of its frame.
+// Where it should be: a node that has grown to one side since it was made will continue
+// to do so, and is cut near the other side, so that the part that grows has room. The
+// center of the node at its creation is the point of its frame.
 
 // splitScratch is memory for a split.
 type splitScratch struct {
@@ -46,8 +45,7 @@ const (
 	byMaxY
 )
 
-// cut is what is known of the distribution into the first k entries of an
-// order and the others.
+// cut describes the distribution into the first k entries of an order and the others.
 type cut struct {
 	overlap, area, margin float64
 	skew                  int // distance from the middle, for equal boxes

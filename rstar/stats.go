@@ -1,7 +1,7 @@
 package rstar
 
-// Stats describes a tree. Numbers are read one after another while writers
-// and readers go on, so they may be inconsistent by what happened in between.
+// Stats describes a tree. Numbers are read in sequence while writers and readers run,
+// so they may be inconsistent by changes made in between.
 type Stats struct {
 	Len    int `json:"len"`
 	Height int `json:"height"`

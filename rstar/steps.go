@@ -7,31 +7,29 @@ import (
 
 // Searches in steps
 //
-// A search of everything takes a tenth of a second or more, and whoever makes
-// it has nothing else done meanwhile. A Scan is a search that stops after so
-// many nodes and goes on when it is told to. Between two steps nothing is
-// locked, and Tree.Close does not wait for it.
+// A search of everything takes a tenth of a second or more, in which its goroutine does
+// nothing else. A Scan is a search that stops after a given number of nodes and
+// continues with the next Step. Between two steps nothing is locked, and Tree.Close
+// does not wait for it.
 //
 // # One pass
 //
-// What a pass has to remember is its move counter M and the nodes that it has
-// yet to visit. publish.go argues that a pass with an old M is right: it only
-// meets more stamps. So a pause does no harm, however long it is, and an
-// answer that was made in one pass keeps all promises of doc.go.
+// A pass has to remember its move counter M and the nodes still to be visited.
+// publish.go argues that a pass with an old M is right: it only meets more stamps. So a
+// pause does no harm, however long it is, and an answer that was made in one pass keeps
+// all promises of doc.go.
 //
 // # Parts
 //
-// A pass that meets a move begins again, and the longer it takes the more
-// moves it meets. Search makes its ninth pass under the writer's lock. For a
-// long one that keeps all writers waiting, so a Scan divides: after four
-// passes it cuts its query in two cells, and searches them one after the
-// other, each by passes of its own, with an M of its own. Half of the query
-// takes half of the time and meets half of the moves in that time, a quarter
-// of them; where that does not suffice, it is divided again. A cell that
-// takes one step is at last searched under the lock, for so long. With 5
-// million objects and a hundred moves for each ms of searching, a search of
-// everything ends in 30 to 40 cells and reads eight times as many nodes as
-// without moves.
+// A pass that meets a move begins again, and the longer it takes the more moves it
+// meets. Search makes its ninth pass under the writer's lock. For a long one that keeps
+// all writers waiting, so a Scan divides: after four passes it cuts its query in two
+// cells, and searches them in order, each by passes of its own, with an M of its own.
+// Half of the query takes half of the time and meets half of the moves in that time, a
+// quarter of them; where that does not suffice, it is divided again. A cell that takes
+// one step is at last searched under the lock, for the time of that step. With 5
+// million objects and a hundred moves for each ms of searching, a search of everything
+// ends in 30 to 40 cells and reads eight times as many nodes as without moves.
 //
 // An object that intersects the query belongs to the cell that contains its
 // lower left corner, or the point of the query nearest to that corner:
@@ -49,38 +47,35 @@ import (
 // begins: so each point that has coordinates belongs to exactly one of them.
 // The point belongs to the object, too, so a search of its cell meets it.
 //
-// Claim: an object that is there all the time, at one place, is returned
-// exactly once. It belongs to one cell. The passes that failed there, and in
-// what that cell was cut from, leave nothing behind; the one that did not is
-// a search of its own, and finds it once. Passes of other cells may meet it,
-// and drop it.
+// Claim: an object that is in the tree all the time, at one place, is returned exactly
+// once. It belongs to one cell. The passes that failed in this cell, and in the cells
+// from which it was cut, leave no results; the one that did not fail is a search of its
+// own, and finds it once. Passes of other cells may meet it, and drop it.
 //
 // # What is given up
 //
-// An object that Update carries from one cell to another while the search
-// runs may be in the one when that is searched and also in the other when
-// that is: then it is returned twice, at both places; or in neither: then it
-// is missed. This may happen only if the search was divided (Parts) and
-// moved the object's corner across a border.
+// An object that Update carries from one cell to another while the search runs may be
+// in each of the two while that is searched: then it is returned twice, at both places;
+// or in neither: then it is missed. This may happen only if the search was divided
+// (Parts) and moved the object's corner across a border.
 //
 // # What cannot be divided
 //
-// All cells meet an object that covers all of them. Of millions of objects
-// that share one point each cell at that point has them all, and dividing
-// does not help. When the borders of what is found cannot be told apart, or
-// the Scan has divided more often than the number of nodes justifies, it
-// makes a whole pass under the lock, in one step. For 5 million equal objects
-// that may take 100 ms, in which no write is made; and it is done only if
-// moves have made four passes fail.
+// All cells meet an object that covers all of them. Of millions of objects that share
+// one point each cell at that point has them all, and dividing does not help. When the
+// borders of the objects found cannot be distinguished, or the Scan has divided more
+// often than the number of nodes justifies, it makes a whole pass under the lock, in
+// one step. For 5 million equal objects that may take 100 ms, in which no write is
+// made; and it is done only if moves have made four passes fail.
 
 const (
-	// passesOfCell is how many passes of a cell meet a move before the cell
-	// is divided. Each level of cells may so cost up to three passes in vain;
-	// but where moves are frequent passes meet them early.
+	// passesOfCell is the number of passes of a cell that meet a move before the cell
+	// is divided. Each level of cells may so cost up to three passes that fail; but
+	// where moves are frequent passes meet them early.
 	passesOfCell = 4
-	// lockTries is after how many passes more a Scan waits for the writer's
-	// lock, instead of making another pass when somebody has it. A writer
-	// that holds it for long (Load, Check) does not make passes fail.
+	// lockTries is the number of further passes after which a Scan waits for the
+	// writer's lock, instead of making another pass while another goroutine holds it. A
+	// writer that holds it for long (Load, Check) does not make passes fail.
 	lockTries = 4
 )
 
@@ -104,7 +99,7 @@ type Scan struct {
 	cell    Rect   // that is searched now
 	todo    []Rect // cells after it, last first
 	cuts    int    // how often a cell was divided
-	live    bool   // a pass is under way: s.stack and moves are valid
+	live    bool   // a pass has begun: s.stack and moves are valid
 	moves   uint64 // M of the pass
 	visited uint64 // nodes that the pass has read
 	passes  int    // of the cell, that met a move
@@ -133,13 +128,12 @@ func (t *Tree) newScan(s *searcher, q *Rect, limit int, counting bool) *Scan {
 	return &Scan{t: t, s: s, q: *q, cell: *q, limit: limit, counting: counting, uncounted: 1}
 }
 
-// Step continues the search for about so many nodes, and reports whether it
-// has ended, also by an error. A node takes 0.1 to 0.3 us: 1024 are some
-// 100 to 300 us. A step may be much shorter, after a move. It waits for a
-// writer, for the time of one write, only if eight passes of one part have met
-// moves. It is longer only where very many objects share a point, and after
-// four passes that met moves: then it searches all of these at once, under the
-// writer's lock.
+// Step continues the search for about the given number of nodes, and reports whether it
+// has ended, also by an error. A node takes 0.1 to 0.3 us: 1024 are some 100 to 300 us.
+// A step may be much shorter, after a move. It waits for a writer, for the time of one
+// write, only if eight passes of one part have met moves. It is longer only where very
+// many objects share a point, and after four passes that met moves: then it searches
+// all of these at once, under the writer's lock.
 func (c *Scan) Step(nodes int) (done bool) {
 	if c.done {
 		return true
@@ -154,16 +148,16 @@ func (c *Scan) Step(nodes int) (done bool) {
 	return c.done
 }
 
-// Err says why the search ended without an answer: it wraps ErrClosed if the
-// tree was closed, and ErrCheck if its bytes are damaged. It is nil before the
-// end. Searching again is useless.
+// Err is the reason why the search ended without an answer: it wraps ErrClosed if the
+// tree was closed, and ErrCheck if its bytes are damaged. It is nil before the end.
+// Searching again is useless.
 func (c *Scan) Err() error { return c.err }
 
-// Count is the number of objects found, when the search has ended. Before, it is how
-// many were found so far, some of them perhaps in vain, by a pass that begins again.
+// Count is the number of objects found, when the search has ended. Before, it is the
+// number found so far, which may include some of a pass that will begin again.
 func (c *Scan) Count() int { return c.found.total }
 
-// Parts is in how many parts the query is searched, as yet. If it is 1 at the
+// Parts is the number of parts in which the query is searched so far. If it is 1 at the
 // end, the answer keeps all promises of Search.
 func (c *Scan) Parts() int { return c.cuts + 1 }
 

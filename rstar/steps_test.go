@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// inSteps finishes a Scan by steps of so many nodes, with between before each
-// of them, and returns its answer, sorted.
+// inSteps finishes a Scan by steps of the given number of nodes, with between before
+// each of them, and returns its answer, sorted.
 func inSteps(t testing.TB, c *Scan, nodes int, between func()) []Item {
 	t.Helper()
 	for between(); !c.Step(nodes); between() {
@@ -95,9 +95,9 @@ func someAgree(t testing.TB, tr *Tree, q Rect, want []Item, nodes int) {
 	}
 }
 
-// TestScanAmongMoves: what stays is returned exactly once, whatever is written
-// between steps, and no step takes longer than it may. Answers made in one
-// pass keep the whole of the promises.
+// TestScanAmongMoves: objects that stay are returned exactly once, whatever is written
+// between steps, and no step takes longer than it may. Answers made in one pass keep
+// the whole of the promises.
 func TestScanAmongMoves(t *testing.T) {
 	whole, divided, cells := 0, 0, 0
 	for seed := range uint64(120 / raceFactor) {
@@ -138,7 +138,7 @@ func TestScanAmongMoves(t *testing.T) {
 	}
 }
 
-// TestCountAmongMoves: a count has everything that stays exactly once.
+// TestCountAmongMoves: a count includes every object that stays exactly once.
 func TestCountAmongMoves(t *testing.T) {
 	divided := 0
 	for seed := range uint64(60 / raceFactor) {
@@ -162,7 +162,7 @@ func TestCountAmongMoves(t *testing.T) {
 	}
 }
 
-// breakPasses makes passes fail that have not read the root.
+// breakPasses makes every pass fail that reads the root afterwards.
 func breakPasses(tr *Tree) (mend func()) {
 	root := tr.at(tr.tx.committed.root)
 	root[laneStamp] += 1 << 40
@@ -200,7 +200,7 @@ func TestScanInCells(t *testing.T) {
 	}
 }
 
-// disturb makes the pass that is under way meet a move.
+// disturb makes the pass in progress meet a move.
 func disturb(c *Scan) {
 	if c.live {
 		c.moves = 0
@@ -223,9 +223,9 @@ func TestScanCannotDivide(t *testing.T) {
 	}
 }
 
-// TestStepDoesNotWait: while a writer holds its lock for long, steps go on
-// without it.
-func TestStepDoesNotWait(t *testing.T) {
+// TestScanStepDoesNotWaitForWriter: while a writer holds its lock for long, steps continue without
+// it.
+func TestScanStepDoesNotWaitForWriter(t *testing.T) {
 	tr := newTree(t, Options{NodeBytes: 704})
 	items := spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 500)
 	if err := tr.Load(items); err != nil {
@@ -294,7 +294,7 @@ func TestScanClose(t *testing.T) {
 	}
 	paused.Step(3)
 	counted.Step(3)
-	if err := tr.Close(); err != nil { // does not wait for those that pause
+	if err := tr.Close(); err != nil { // does not wait for Scans that pause
 		t.Fatal(err)
 	}
 	for _, c := range []*Scan{paused, counted, tr.Scan(plane, 0), tr.CountScan(plane)} {
@@ -309,7 +309,7 @@ func TestScanClose(t *testing.T) {
 	if n, rest := tr.CountSome(plane, 3); n != 0 || rest != nil {
 		t.Fatalf("after the tree's Close: %d objects", n)
 	}
-	// What was found before stays, and shrinks as it is taken.
+	// Objects found before stay, and Held shrinks as they are taken.
 	held, n := ended.Held(), 0
 	for part := ended.Take(); part != nil; part = ended.Take() {
 		n += len(part)
@@ -320,8 +320,8 @@ func TestScanClose(t *testing.T) {
 	ended.Close()
 }
 
-// TestScanHolds: Held is at least what was found, and not much more.
-func TestScanHolds(t *testing.T) {
+// TestScanHeldCoversObjectsFound: Held is at least the size of the objects found, and not much more.
+func TestScanHeldCoversObjectsFound(t *testing.T) {
 	tr := newTree(t, Options{})
 	if err := tr.Load(spaces[0].draw(rand.New(rand.NewPCG(1, 2)), 100_000)); err != nil {
 		t.Fatal(err)

@@ -7,10 +7,9 @@ import (
 	"unsafe"
 )
 
-// Whole objects of a leaf, high and low bits joined (leaf.go), for those in a
-// mask (scan.go). k is the leaf's number of groups: low bits begin after so
-// many lines of high bits. The Plain functions are the reference for
-// scan_amd64.s.
+// Whole objects of a leaf, high and low bits joined (leaf.go), for those in a mask
+// (scan.go). k is the leaf's number of groups: low bits begin after k lines of high
+// bits. The Plain functions are the reference for scan_amd64.s.
 
 // everywhere intersects all rectangles.
 var everywhere = Rect{math.Inf(-1), math.Inf(-1), math.Inf(1), math.Inf(1)}
@@ -42,7 +41,7 @@ func lowLine(n *uint64, k int) *uint64 {
 
 // loadObject reads object i in place.
 func loadObject(n *uint64, k, i int, f *leafFrame) Item {
-	// SAFETY: a leaf of k groups has so many words.
+	// SAFETY: a leaf of k groups has that number of words.
 	words := unsafe.Slice(n, lanes+k*groupWords)
 	t, id := int(lowSlot[i])+k*lanes, int(idSlot[i])+k*lanes
 	return Item{f.decode(halves{atomic.LoadUint64(&words[highSlot[i]]), [3]uint64{
@@ -61,8 +60,8 @@ func (m *masks) each(f func(i, bit int)) {
 	}
 }
 
-// leafTakePlain puts the objects that intersect q into dst, which has room
-// for all in m, and returns how many.
+// leafTakePlain puts the objects that intersect q into dst, which has room for all in
+// m, and returns their number.
 func leafTakePlain(n *uint64, k int, m *masks, q *Rect, dst []Item) (hits int) {
 	f := loadLeafFrame(n)
 	m.each(func(i, _ int) {

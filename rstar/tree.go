@@ -115,8 +115,8 @@ func (t *Tree) Close() error {
 	return mapped.Unmap(mem)
 }
 
-// Closed reports whether Close was called. Whoever reads a tree that another
-// may close looks afterwards: what is found after Close is nothing.
+// Closed reports whether Close was called. A reader of a tree that another goroutine
+// may close checks it afterwards: searches after Close find nothing.
 func (t *Tree) Closed() bool { return t.closed.Load() }
 
 // lock takes the writer's lock unless the tree is closed.
@@ -129,8 +129,8 @@ func (t *Tree) lock() error {
 	return nil
 }
 
-// Frozen calls f while no write is made; searches go on. f must not write. The
-// error wraps ErrClosed; then f was not called.
+// Frozen calls f while no write is made; searches continue. f must not write. The error
+// wraps ErrClosed; then f was not called.
 func (t *Tree) Frozen(f func()) error {
 	if err := t.lock(); err != nil {
 		return err
@@ -140,9 +140,8 @@ func (t *Tree) Frozen(f func()) error {
 	return nil
 }
 
-// tryLock is lock for those who cannot wait long: other writers have the lock for
-// a microsecond, Load and Check for as long as they take. It does not wait for
-// these.
+// tryLock is lock for callers that cannot wait long: other writers hold the lock for a
+// microsecond, Load and Check for all of their work. It does not wait for these.
 func (t *Tree) tryLock() error {
 	for range lockSpins {
 		if t.mu.TryLock() {

@@ -156,7 +156,7 @@ func TestClose(t *testing.T) {
 		if err := tr.Load(items); err != nil {
 			t.Fatal(err)
 		}
-		// Closing inside a yield: what was collected is still yielded.
+		// Closing inside a yield: objects already collected are still yielded.
 		n := 0
 		tr.Search(plane, func(Rect, uint64) bool {
 			if n++; n == 1 {
@@ -193,7 +193,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseUnderLoad: nobody touches the slab after it was unmapped; a fault
+// TestCloseUnderLoad: no goroutine touches the slab after it was unmapped; a fault
 // would end the test program.
 func TestCloseUnderLoad(t *testing.T) {
 	for seed := range uint64(20) {

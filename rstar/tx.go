@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// tx is the one transaction of the writer, reused. Everything changes in
-// private copies of nodes (edit) until commit publishes what differs; after a
-// tx that fails a new one simply begins, and nothing has changed. Guarded by
-// Tree.mu.
+// tx is the one transaction of the writer, reused. Everything changes in private copies
+// of nodes (edit) until commit publishes the lines that differ; after a tx that fails a
+// new one simply begins, and nothing has changed. Guarded by Tree.mu.
 type tx struct {
 	t *Tree
 
@@ -19,7 +18,7 @@ type tx struct {
 	count  uint64
 	used   uint64 // chunks ever used, header included
 	nodes  [maxHeight]int64
-	free   int      // how many of freeChunks are still free
+	free   int      // number of freeChunks that are still free
 	freed  []uint32 // chunks that this tx has freed
 	move   bool     // entries move between nodes, or a node is freed
 	spare  bool     // deletes may use the reserve
@@ -140,9 +139,9 @@ func (x *tx) addDirty(chunk uint32, fresh bool) node {
 	return x.bufs[i-1]
 }
 
-// reserve is how many chunks inserts leave free, so that a delete, which
-// may have to split while it inserts orphans again, does not fail on a
-// full slab: one level's orphans, each with a split, twice over.
+// reserve is the number of chunks that inserts leave free, so that a delete, which may
+// have to split while it inserts orphans again, does not fail on a full slab: one
+// level's orphans, each with a split, twice over.
 func (x *tx) reserve() uint64 { return 2 * uint64(x.t.least(1)) }
 
 // alloc returns an empty node at level in a free chunk.
@@ -168,7 +167,7 @@ func (x *tx) alloc(level int) (node, error) {
 	return x.node(x.allocAt(level)), nil
 }
 
-// ready is how many chunks can be used at once.
+// ready is the number of chunks that can be used at once.
 func (x *tx) ready() uint64 { return x.usable - x.used + uint64(x.free) }
 
 // grow makes the first chunks of the slab usable, as many as there are.
@@ -297,7 +296,7 @@ func (x *tx) publishNode(d dirtyNode, b node) {
 	}
 }
 
-// differing returns the lines of two nodes of one size that differ in what
+// differing returns the lines of two nodes of one size that differ in words that
 // readers use.
 func differing(a, b node) (set uint64) {
 	for l := 0; l+lanes <= len(a); l += lanes {
@@ -323,7 +322,7 @@ func (x *tx) publishHeader(moves uint64) {
 	x.t.publish(x.t.words[headerDynamic:headerDynamic+lanes], x.header[:], 1, 1)
 }
 
-// idDistance is how far the ids from lo on lie from the bounds of a subtree.
+// idDistance is the distance of id from the id bounds of a subtree.
 func (x *tx) idDistance(chunk uint32, id uint64) uint64 {
 	n := x.node(chunk)
 	switch {

@@ -101,8 +101,8 @@ func (x *tx) updateInLeaf(e *entry, slot int) {
 	x.commit(true)
 }
 
-// forgetID makes the id bounds on a path tight, of whose leaf an id is gone, or
-// has become another one.
+// forgetID makes the id bounds tight on a path in whose leaf an id was deleted or
+// replaced.
 func (x *tx) forgetID(p *path, id uint64) {
 	for d := p.n - 1; d >= 0; d-- {
 		if n := x.node(p.step[d].chunk); id == n.minID() || id == n.maxID() {
@@ -111,11 +111,10 @@ func (x *tx) forgetID(p *path, id uint64) {
 	}
 }
 
-// Replace takes the objects of old out of the tree and adds those of new, in one
-// step: a search sees all of the first or all of the second. It reports whether
-// all of old were there; if not, nothing is changed. The error wraps ErrBadRect,
-// ErrSlabFull or ErrClosed; then nothing was changed, either. One for one is as
-// fast as Update.
+// Replace takes the objects of old out of the tree and adds those of new, in one step:
+// a search sees all of the first or all of the second. It reports whether all of old
+// were in the tree; if not, nothing is changed. The error wraps ErrBadRect, ErrSlabFull
+// or ErrClosed; then nothing was changed, either. One for one is as fast as Update.
 func (t *Tree) Replace(old, new []Item) (bool, error) {
 	for _, l := range [][]Item{old, new} {
 		for _, it := range l {

@@ -7,13 +7,12 @@ import (
 
 // Cached copies of nodes
 //
-// A remote reader may cache copies of internal nodes from search to search. A
-// search that uses a copy reads the first line of that node, at any moment
-// during the search, and passes it to Validate. If the line and the copy have
-// the same version, the copy equals what a read of the whole node at that
-// moment would have returned: a writer marks the header line odd before it
-// changes anything, and versions only grow. So the search is like one that
-// read all its nodes by itself, with two differences.
+// A remote reader may cache copies of internal nodes from search to search. A search
+// that uses a copy reads the first line of that node, at any moment during the search,
+// and passes it to Validate. If the line and the copy have the same version, the copy
+// equals the result of a read of the whole node at that moment: a writer marks the
+// header line odd before it changes anything, and versions only grow. So the search is
+// like one that read all its nodes from the slab, with two differences.
 //
 //	by the protocol        with copies
 //	header                 all of these at once:
@@ -21,29 +20,26 @@ import (
 //	    A
 //	      leaf 1, leaf 2
 //
-// First, a child may have been read before its parent's line. That does no
-// harm. For moves, the argument needs no order except that M was read before
-// everything else, as here: every node that is accepted was, when it was
-// read, not yet touched by any move after M. So all of them belong to one
-// distribution of objects over nodes, and no object is missed or returned
-// twice. And changes that move nothing keep, at every instant, a path of
-// boxes to each object that is there: the parent's boxes cover the object
-// whenever they are read, if it is there then. If they do not cover it, then
-// it was not there at that moment, and the search saw it absent.
+// First, a child may have been read before its parent's line. That does no harm. For
+// moves, the argument needs no order except that M was read before everything else, as
+// here: every node that is accepted was, when it was read, not yet touched by any move
+// after M. So all of them belong to one distribution of objects over nodes, and no
+// object is missed or returned twice. And changes that move nothing keep, at every
+// instant, a path of boxes to each object in the tree: the parent's boxes cover the
+// object whenever they are read, if it is in the tree then. If they do not cover it,
+// then it was not in the tree at that moment, and the search saw it absent.
 //
-// Second, a copy may turn out to be old when children were already read
-// because of it (ErrChanged). The search reads the node, accepts it by its
-// stamp as it would any other, and compares: children that it names and that
-// were not visited are visited now. What was read because of the old copy
-// counts if the node still names it, at whatever index: it is a child that
-// the search had to visit, and was read at a moment as good as any. If a
-// visited child is no longer a child of the node, it may have become part of
-// another node, and its objects could be returned twice: the search discards
-// everything and begins again. (Two copies that name the same child do no
-// harm: the child has one parent, so one of them is old, and its node does
-// not name it.) At that moment such a child may not even be a node of this
-// level; so ErrCorrupt, for a node that a copy named, means to begin again
-// without copies.
+// Second, a copy may turn out to be old after children were read because of it
+// (ErrChanged). The search reads the node, accepts it by its stamp as it would any
+// other, and compares: children that it names and that were not visited are visited
+// now. A child that was read because of the old copy counts if the node still names it,
+// at whatever index: the search had to visit it, and read it at a moment as good as
+// any. If a visited child is no longer a child of the node, it may have become part of
+// another node, and its objects could be returned twice: the search discards everything
+// and begins again. (Two copies that name the same child do no harm: the child has one
+// parent, so one of them is old, and its node does not name it.) At that moment such a
+// child may not even be a node of this level; so ErrCorrupt, for a node that a copy
+// named, means to begin again without copies.
 //
 // TestExploreValidating tries all of this.
 

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Header is what chunk 0 says about the tree.
+// Header is the content of chunk 0.
 type Header struct {
 	LayoutVersion uint32
 	NodeBytes     int
@@ -20,8 +20,8 @@ type Header struct {
 	Height int    // number of levels, at least 1
 	Len    uint64 // objects; counted apart from root and Moves
 	Moves  uint64 // the move counter M (publish.go)
-	// Used is how many chunks the tree has used so far: every chunk number of
-	// it is less, and all of them are in the first Used*NodeBytes bytes.
+	// Used is the number of chunks that the tree has used so far: every chunk number of
+	// the tree is less, and all chunks are in the first Used*NodeBytes bytes.
 	Used uint64
 }
 
@@ -81,13 +81,12 @@ type Node struct {
 	level, count int
 }
 
-// ViewNode checks b, a private copy of one node each line of which was read
-// atomically, and returns a view of it. chunk and level are what the parent
-// (or the header) says; moves is the M the search began with. Any bytes are
-// safe. The error wraps ErrTorn (read the node again), ErrMoved (begin the
-// search again with a fresh header) or ErrCorrupt (impossible content). Child
-// chunks come from the peer: the caller checks that a Ref of an internal node
-// is in [1, Header.Chunks).
+// ViewNode checks b, a private copy of one node each line of which was read atomically,
+// and returns a view of it. chunk and level come from the parent (or the header); moves
+// is the M with which the search began. Any bytes are safe. The error wraps ErrTorn
+// (read the node again), ErrMoved (begin the search again with a fresh header) or
+// ErrCorrupt (impossible content). Child chunks come from the peer: the caller checks
+// that a Ref of an internal node is in [1, Header.Chunks).
 func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	k := nodeGroups(len(b))
 	if k == 0 {
@@ -106,8 +105,8 @@ func ViewNode(b []byte, chunk uint32, level int, moves uint64) (Node, error) {
 	return n, nil
 }
 
-// checkNode checks the part of a node that was read: the header line and some
-// lines after it, or all. most is how many entries such a node has room for.
+// checkNode checks the part of a node that was read: the header line and some lines
+// after it, or all. most is the largest number of entries of such a node.
 func checkNode(b []byte, most int, chunk uint32, level int, moves uint64) (l, count int, err error) {
 	v := word(b, 0)
 	differ := v & 1

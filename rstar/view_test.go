@@ -157,8 +157,8 @@ func TestNodeContent(t *testing.T) {
 	}
 }
 
-// TestMisses: the first lines of a leaf rule out what is far from its
-// objects, and nothing that a search of the leaf would find.
+// TestMisses: the first lines of a leaf rule out queries far from its objects, and no
+// query whose search of the leaf would find any.
 func TestMisses(t *testing.T) {
 	tr, h := smallTree(t)
 	r := rand.New(rand.NewPCG(1, 3))
@@ -233,7 +233,7 @@ func TestHitsOfUnalignedNode(t *testing.T) {
 	}
 }
 
-// FuzzViewNode: any bytes are safe, and what is accepted is consistent.
+// FuzzViewNode: any bytes are safe, and accepted bytes are consistent.
 func FuzzViewNode(f *testing.F) {
 	tr, h := smallTree(f)
 	f.Add(copyOf(tr, h.Root), h.Root, 1, h.Moves)

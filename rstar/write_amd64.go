@@ -4,7 +4,7 @@ package rstar
 
 import "unsafe"
 
-// What writes do with the instruction set that scans use (scan_amd64.go).
+// The parts of writes that use the instruction set of scans (scan_amd64.go).
 
 // The generator relies on the size of an entry.
 var _ = [1]struct{}{}[unsafe.Sizeof(entry{})-56]

@@ -7,8 +7,9 @@ import (
 	"github.com/catfish-index/catfish/cuckoo"
 )
 
-// TestGrown: tables beyond what the client knows of the slab are not read, by a
-// header that was read or by one that it was given. Those it knows serve on.
+// TestGrown: tables beyond the part of the slab that the client knows are not read, by
+// a header that was read or one that it was given. Tables that it knows still
+// serve.
 func TestGrown(t *testing.T) {
 	s := newSite(t, cuckoo.Options{Buckets: 64})
 	k, hashes := &keys{found: make([]uint64, 1)}, make([]uint64, 1)

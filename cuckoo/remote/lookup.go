@@ -5,8 +5,8 @@ import (
 	"github.com/catfish-index/catfish/offload"
 )
 
-// looked goes on when all lines of a look have arrived. publish.go of package
-// cuckoo says what lines and marks mean.
+// looked continues a lookup when all lines of a look have arrived. publish.go of
+// package cuckoo says what lines and marks mean.
 func (w *Walk) looked(i int) error {
 	l := &w.lookups[i]
 	unchanged := l.confirm
@@ -53,7 +53,7 @@ func (w *Walk) looked(i int) error {
 	return w.follow(i, following)
 }
 
-// follow has the Follower read the records of candidates.
+// follow passes candidates to the Follower, which reads their records.
 func (w *Walk) follow(i int, s stage) error {
 	l := &w.lookups[i]
 	l.stage = s
@@ -118,7 +118,7 @@ func (w *Walk) visitRecord(i int, ref offload.Ref, b []byte) (offload.Verdict, e
 	return offload.Accept, nil
 }
 
-// missed goes on where no candidate was the key's.
+// missed continues a lookup of which no candidate was the key's.
 func (w *Walk) missed(i int) {
 	l := &w.lookups[i]
 	hop := l.hop + 1

@@ -32,7 +32,7 @@ type site struct {
 	walk  Walk
 	stats offload.Stats
 
-	copies uint64 // reads that a block takes
+	copies uint64 // reads for each block
 }
 
 func newSite(t testing.TB, o cuckoo.Options) *site {

@@ -19,9 +19,9 @@ type Table struct {
 	known atomic.Pointer[cuckoo.Header] // latest header read; nil at first
 }
 
-// Learn makes h the known header if it is newer. An owner that got it with the
-// answer that opened the table saves its clients the first read. A header that
-// leads beyond Bytes is not learnt.
+// Learn makes h the known header if it is newer. An owner that got it with the reply
+// that opened the table saves its clients the first read. A header that leads beyond
+// Bytes is ignored.
 func (t *Table) Learn(h cuckoo.Header) {
 	if h.Within(t.Bytes) != nil {
 		return
@@ -41,7 +41,7 @@ func (t *Table) Learn(h cuckoo.Header) {
 
 // Errors of walks, besides those of cuckoo, offload and the Follower.
 var (
-	// ErrServerChanged: the memory is another server's by now.
+	// ErrServerChanged: the memory is another server's now.
 	ErrServerChanged = errors.New("cuckoo: server restarted")
 	// ErrTooMany: more lookups than one walk carries.
 	ErrTooMany = errors.New("cuckoo: too many lookups in one walk")

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// BlockBytes is the largest block that a Walk reads by itself, the stash.
+	// BlockBytes is the largest block of a Walk's own reads, the stash.
 	BlockBytes = cuckoo.StashLines * cuckoo.LineBytes
 	// MaxLookups is how many lookups one Walk carries.
 	MaxLookups = 1 << 16
@@ -30,7 +30,7 @@ const (
 	Absent
 )
 
-// Judgement is what a Follower says of a block.
+// Judgement is the Follower's result for a block.
 type Judgement uint8
 
 // The judgements. Stale: the reference leads to a record that is no longer
@@ -71,8 +71,8 @@ type Walk struct {
 	waiting       []int32 // lookups at stage waiting
 }
 
-// Tags of reads: kind<<48 | lookup<<32 | a number of the kind. The top bit is
-// never set: a Traversal around a Walk may tell its own reads by that.
+// Tags of reads: kind<<48 | lookup<<32 | a number of the kind. The top bit is never
+// set, so that a Traversal around a Walk can mark its own reads by it.
 const (
 	kindShift, lookupShift = 48, 32
 	kindLine               = iota // number: of the line
@@ -81,10 +81,10 @@ const (
 	kindRecord // number: the Follower's
 )
 
-// lookup is the state of one. It waits for pending reads of one stage.
+// lookup is the state of one lookup. It waits for pending reads of one stage.
 type lookup struct {
 	hash    uint64
-	h       *cuckoo.Header // that lines were read by
+	h       *cuckoo.Header // with which the lines were read
 	lines   [4]cuckoo.Line // the present tables' two, then the old ones'
 	last    [4]uint64      // versions at the look before
 	stage   stage
@@ -110,9 +110,8 @@ const (
 	over
 )
 
-// Begin prepares the walk to look up hashes, which it does not keep. After
-// the walk has run, Result tells what became of each. There may be none; Add
-// adds some.
+// Begin prepares the walk to look up hashes, which it does not keep. After the walk has
+// run, Result returns the result of each. hashes may be empty; Add adds some.
 func (w *Walk) Begin(t *Table, hashes []uint64, f Follower) error {
 	if len(hashes) > MaxLookups {
 		return fmt.Errorf("%w: %d, want at most %d", ErrTooMany, len(hashes), MaxLookups)
@@ -130,8 +129,8 @@ func (w *Walk) Begin(t *Table, hashes []uint64, f Follower) error {
 	return nil
 }
 
-// Add has the walk look up another hash, by reads of round trip hop on, also
-// while it runs, but not while a Follower is called.
+// Add adds a lookup of another hash, by reads of round trip hop on, also while the walk
+// runs, but not while a Follower is called.
 func (w *Walk) Add(hash uint64, hop uint16) error {
 	if len(w.lookups) == MaxLookups {
 		return fmt.Errorf("%w: want at most %d", ErrTooMany, MaxLookups)
@@ -140,11 +139,11 @@ func (w *Walk) Add(hash uint64, hop uint16) error {
 	return nil
 }
 
-// Result tells how lookup i ended: those of Begin first, then those of Add.
+// Result is the result of lookup i: those of Begin first, then those of Add.
 func (w *Walk) Result(i int) Result { return w.lookups[i].result }
 
-// Next implements offload.Traversal. Lookups begin in order, when those before
-// have no more to read for now.
+// Next implements offload.Traversal. Lookups begin in order, when those before have no
+// read to post for now.
 func (w *Walk) Next() (offload.Ref, bool, error) {
 	for len(w.todo) == 0 {
 		if w.begun == len(w.lookups) {
@@ -189,7 +188,7 @@ func (w *Walk) line(i int, number uint64, offset uint64) {
 	})
 }
 
-// renew has the header read, for lookup i and others that find it old.
+// renew reads the header, for lookup i and others that find it old.
 func (w *Walk) renew(i int, hop uint16) {
 	l := &w.lookups[i]
 	l.stage, l.confirm = waiting, false
@@ -245,7 +244,7 @@ func (w *Walk) visitHeader(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	w.table.Learn(h)
 	w.header = w.table.known.Load()
 	w.headerPending = false
-	for _, i := range w.waiting { // with a header none waits again
+	for _, i := range w.waiting { // once the header is known no lookup waits for it again
 		w.look(int(i), ref.Hop+1)
 	}
 	w.waiting = w.waiting[:0]

@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/offload"
 )
 
-// TestRoundTrips: a key that is there costs two round trips and three reads,
-// one that is not there a round trip and two reads, with a known header.
+// TestRoundTrips: with a known header, a present key costs two round trips and three
+// reads, an absent one a round trip and two reads.
 func TestRoundTrips(t *testing.T) {
 	s := newSite(t, cuckoo.Options{})
 	hash, err := s.put(1, 1)
@@ -40,8 +40,8 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// TestMany fills a table, with growth on the way, and looks up all keys and as
-// many that are not there, in walks of 64.
+// TestMany fills a table, with growth on the way, and looks up all keys and as many
+// absent ones, in walks of 64.
 func TestMany(t *testing.T) {
 	for _, items := range []int{1, 4, 5} {
 		s := newSite(t, cuckoo.Options{Items: items, Buckets: 8})
@@ -88,9 +88,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestBesideWriter looks up keys that are always there while a writer inserts
-// and deletes others in a nearly full table, so that they are kicked, and
-// grows it.
+// TestBesideWriter looks up keys that are never deleted while a writer inserts and
+// deletes others in a nearly full table, so that they are kicked, and grows it.
 func TestBesideWriter(t *testing.T) {
 	s := newSite(t, cuckoo.Options{Items: 1, Buckets: 256, MaxLoad: 1})
 	const kept = 120
@@ -131,8 +130,7 @@ func TestBesideWriter(t *testing.T) {
 	}()
 	unsettled, gaveUp, torn := 0, 0, uint64(0)
 	for range 400 {
-		// A writer that loses its processor within a line is waited for only
-		// so long.
+		// The wait for a writer that loses its processor within a line is bounded.
 		err := s.get(t.Context(), names, hashes)
 		if errors.Is(err, offload.ErrTorn) {
 			gaveUp++
@@ -214,8 +212,8 @@ func (d *driver) run(t testing.TB, k *keys, hashes []uint64) {
 	}
 }
 
-// FuzzMemory: whatever the server's memory holds, lookups end, name only what
-// is in the slab, and read it a bounded number of times.
+// FuzzMemory: whatever the server's memory holds, lookups end, name only bytes of the
+// slab, and read it a bounded number of times.
 func FuzzMemory(f *testing.F) {
 	x, err := cuckoo.New(cuckoo.GCuckoo, cuckooSlab(), cuckoo.Options{Items: 1, Buckets: 2, MaxLoad: 1, BootID: 7})
 	if err != nil {

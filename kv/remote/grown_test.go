@@ -17,8 +17,8 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// piecewise is memory that is registered as far as it is used, each time anew
-// from its front.
+// piecewise is memory that is registered as far as it is used: each time it grows, all
+// of it from its front is registered again.
 type piecewise struct {
 	dev    rdma.Device
 	mem    []byte
@@ -33,10 +33,10 @@ func (p *piecewise) grow(bytes int64) (int64, error) {
 	return bytes, err
 }
 
-// A client that knows less of the memory than is used by now is told so, having
-// read nothing beyond what it knows, where no region is. With what is registered
-// by then it finds everything.
-func TestGrown(t *testing.T) {
+// A client that knows less of the memory than is used now gets ErrGrown, and has read
+// nothing beyond what it knows, where no region is. When it knows what is registered it
+// finds everything.
+func TestErrGrown(t *testing.T) {
 	open := func() rdma.Device {
 		d, err := soft.Open(soft.Options{})
 		if err != nil {
@@ -116,7 +116,7 @@ func TestGrown(t *testing.T) {
 	if grown[cuckoo.ErrGrown] < 3 || grown[record.ErrGrown] < 1 {
 		t.Errorf("what had grown: %v", grown)
 	}
-	// What is far beyond is a reference to keep as well as any.
+	// A reference far beyond the known memory can be kept as well.
 	last, err := r.Get(t.Context(), known, key(3999))
 	if err != nil || last.Err != nil {
 		t.Fatal(err, last.Err)

@@ -20,32 +20,32 @@ import (
 //
 // # When a kept reference is good
 //
-// Its record is taken if the read was polled before Kept.Until, the reference is
-// of this use of the place, the check sum is right, the key is equal, and the
-// guardian is alive. Then the value is the state of the key at the moment when
-// the guardian's line was read (record/readers.go, "By message"), which lies in
-// the call. A lookup takes a dead record, since it saw the index lead to it during
-// the call. A kept one may have died long before: it is refused, and so is all
-// else. Refused means looked up, never an error: whatever the reference, and
-// whatever it leads to, the answer is that of a lookup then.
+// Its record is taken if the read was polled before Kept.Until, the reference is of
+// this use of the place, the check sum is right, the key is equal, and the guardian is
+// alive. Then the value is the state of the key at the moment when the guardian's line
+// was read (record/readers.go, "By message"), which lies in the call. A lookup takes a
+// dead record, since it saw the index lead to it during the call. A record by a kept
+// reference may have died long before: it is refused, as in every other case. Refused
+// means looked up, never an error: whatever the reference, and wherever it leads, the
+// answer is that of a lookup then.
 //
-// # Until when one may be kept without a lease
+// # Until when a reference may be kept without a lease
 //
-// Nothing but time keeps the place of a dead record from being used again, and a
-// client may only trust a time that the server counts as well. With a lease it is
-// told one. Without, it is the base grace (Answer.Until):
+// Nothing but time keeps the place of a dead record from being used again, and a client
+// may only trust a time that the server counts as well. With a lease the server sends
+// that time. Without, it is the base grace (Answer.Until):
 //
 //	since <= posted <= R < D,   Until = since + grace < D + grace
 //
-// The Reader looks at its clock (since) before the walk posts its first read, and
-// again before a key's buckets are read anew because a record was late or stale. A
-// read of the index that found the reference was posted after that, and took place
-// at R, when the index led to the record: so it was alive, and dies at D later than
-// R, if at all (its writer lets the index go before it kills). Its place is used
-// again at D + grace at the earliest. So a read polled before Until is in time, by
-// the argument for a lease that was asked for at since. Rates of clocks differ by
-// so little that a read at the very end of a second may be late by microseconds;
-// generation and check sum refuse it as any other late one.
+// The Reader reads its clock (since) before the walk posts its first read, and again
+// before a key's buckets are read again because a record was late or stale. A read of
+// the index that found the reference was posted after that, and took place at R, when
+// the index led to the record: so it was alive, and dies at D later than R, if at all
+// (its writer makes the index drop it before it kills). Its place is used again at D +
+// grace at the earliest. So a read polled before Until is in time, by the argument for
+// a lease that was asked for at since. Rates of clocks differ by so little that a read
+// at the very end of a second may be late by microseconds; generation and check sum
+// refuse it as any other late one.
 //
 // For nearly all references of a walk since is its beginning, though most were read
 // later: that is on the safe side.
@@ -53,9 +53,9 @@ import (
 // Kept is a reference that a client has kept for a key.
 type Kept struct {
 	Ref record.Ref // 0: none
-	// Until is when the record has to be there at the latest, by the Reader's
-	// clock: the end of a lease, counted from when it was asked for, or
-	// Answer.Until of an earlier call.
+	// Until is the latest time for the record to arrive, by the Reader's clock: the end
+	// of a lease, counted from when it was asked for, or Answer.Until of an earlier
+	// call.
 	Until time.Duration
 }
 
@@ -108,7 +108,7 @@ func (t *traversal) Visit(r offload.Ref, block []byte) (offload.Verdict, error) 
 	return offload.Accept, t.walk.Add(cuckoo.Hash(t.m.Seed, t.keys[i]), r.Hop+1)
 }
 
-// usable reports whether a kept reference may be read by at all.
+// usable reports whether a kept reference may be used for a read.
 func (r *Reader) usable(k Kept) bool {
 	return k.Until > r.begun && r.m.Space.Check(k.Ref) == nil && k.Ref.Bytes() <= r.m.Block
 }

@@ -45,8 +45,8 @@ func (s *site) getKept(t testing.TB, r *Reader, i int, k Kept) Answer {
 	return a[0]
 }
 
-// A kept reference that is good is one read in one round trip.
-func TestKept(t *testing.T) {
+// A good kept reference takes one read in one round trip.
+func TestKeptReference(t *testing.T) {
 	c := &stopped{now: time.Hour}
 	s := newSiteBy(t, c.Now)
 	r := s.dial()
@@ -65,19 +65,19 @@ func TestKept(t *testing.T) {
 			t.Errorf("kept: %+v, want one read", st)
 		}
 	}
-	// Without a lease it counts from before anything was posted, whatever the
-	// clock says when the answer is there.
+	// Without a lease Until counts from before anything was posted, whatever the clock
+	// says when the answer arrives.
 	r.now = func() time.Duration { c.now++; return c.now }
 	first := c.now + 1
 	if a, err := r.Get(t.Context(), s.known, key(1)); err != nil || a.Until != first+record.DefaultGrace || c.now == first {
 		t.Errorf("by a clock that goes from %v to %v: until %v, %v", first, c.now, a.Until, err)
 	}
 	r.now = c.Now
-	// None.
+	// No reference.
 	if a := s.getKept(t, r, 1, Kept{Until: k.Until}); a.Err != nil || a.Kept || a.Invalid {
 		t.Errorf("without a reference: %+v", a)
 	}
-	// What it says of the record counts as if it had been looked up.
+	// The answer for its record is the same as after a lookup.
 	for i, e := range []kv.Entry{
 		{Value: make([]byte, 1<<20)},
 		{Value: []byte("expires"), Expiry: c.now + 2},
@@ -101,9 +101,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// A kept reference that is no good in any way costs what it read, and the answer
-// is that of a lookup.
-func TestKeptInvalid(t *testing.T) {
+// A kept reference that is bad for any reason costs its read, and the answer is that of
+// a lookup.
+func TestBadKeptReferenceIsLookedUp(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		want string // "": not found
@@ -128,7 +128,7 @@ func TestKeptInvalid(t *testing.T) {
 			for s.put(t, 1, "new"); s.keep(t, r, 1).Ref.Offset() != k.Ref.Offset(); s.put(t, 1, "new") {
 				c.now += record.DefaultGrace
 			}
-			k.Until = c.now + 1 // of a client that does not keep to its lease
+			k.Until = c.now + 1 // a client that reads after its lease
 			return k
 		}},
 		{"another generation", "one", true, func(_ *site, _ *stopped, _ *Reader, k Kept) Kept {
@@ -154,7 +154,7 @@ func TestKeptInvalid(t *testing.T) {
 		{"late when it came", "one", true, func(_ *site, c *stopped, r *Reader, k Kept) Kept {
 			calls := 0
 			r.now = func() time.Duration {
-				if calls++; calls == 2 { // begun, then the read has come
+				if calls++; calls == 2 { // 1: the beginning, 2: the read has come
 					c.now = k.Until
 				}
 				return c.now
@@ -207,7 +207,7 @@ func TestKeptInvalid(t *testing.T) {
 		if st := r.Stats(); st.Reads != s.copies*reads || st.RoundTrips != trips {
 			t.Errorf("%s: %+v, want %d reads in %d round trips", c.name, st, reads, trips)
 		}
-		// What is kept now is good.
+		// The reference of the answer is good.
 		if k := (Kept{a.Ref, a.Until}); a.Err == nil {
 			if a := s.getKept(t, r, 1, k); !a.Kept || string(a.View.Value) != c.want {
 				t.Errorf("%s: what was found, kept: %+v", c.name, a)
@@ -216,8 +216,8 @@ func TestKeptInvalid(t *testing.T) {
 	}
 }
 
-// A dead record that a lookup takes is not to be kept.
-func TestDeadIsNotKept(t *testing.T) {
+// The reference of a dead record that a lookup takes is not to be kept.
+func TestDeadRecordIsNotKept(t *testing.T) {
 	c := &stopped{now: time.Hour}
 	s := newSiteBy(t, c.Now)
 	r := s.dial()
@@ -237,8 +237,8 @@ func TestDeadIsNotKept(t *testing.T) {
 	}
 }
 
-// Keys with good references, with bad ones, without, and without a record go
-// together in one walk.
+// Keys with good references, with bad ones, with none, and without a record are read in
+// one walk.
 func TestKeptMixed(t *testing.T) {
 	c := &stopped{now: time.Hour}
 	s := newSiteBy(t, c.Now)
@@ -277,7 +277,7 @@ func TestKeptMixed(t *testing.T) {
 		}
 	}
 	answers := make([]Answer, n)
-	for range 2 { // the second time by the same Reader
+	for range 2 { // the second time with the same Reader
 		if err := r.GetKept(t.Context(), s.known, keys, kept, answers); err != nil {
 			t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func TestKeptMixed(t *testing.T) {
 			t.Errorf("%+v, want %d reads", st, wantReads)
 		}
 	}
-	// Without any of them it is GetMany.
+	// Without references it is GetMany.
 	other := slices.Clone(answers)
 	if err := r.GetMany(t.Context(), s.known, keys, other); err != nil {
 		t.Fatal(err)
@@ -306,8 +306,8 @@ func TestKeptMixed(t *testing.T) {
 	}
 }
 
-// Whatever a client has kept, and whatever lies there, it gets the answer of a
-// lookup, and reads nothing outside of the records.
+// Whatever references a client has kept, and whatever bytes lie there, it gets the
+// answer of a lookup, and reads nothing outside of the records.
 func TestKeptHostile(t *testing.T) {
 	c := &stopped{now: time.Hour}
 	s := newSiteBy(t, c.Now)
@@ -329,7 +329,7 @@ func TestKeptHostile(t *testing.T) {
 			k := &kept[i]
 			k.Until = c.now + 1
 			k.Ref = record.Ref(rnd.Uint64() >> rnd.IntN(40))
-			if round%2 == 0 { // in the noise, and of the generation that is there
+			if round%2 == 0 { // in the noise, and of the generation found there
 				at := recordBytes/2 + rnd.IntN(len(noise)/64-64)*64
 				k.Ref = record.RefAt(uint64(at), 64*(1+rnd.IntN(64)), uint32(binary.LittleEndian.Uint64(s.records[at:])&(1<<20-1)))
 			}
@@ -345,9 +345,9 @@ func TestKeptHostile(t *testing.T) {
 	}
 }
 
-// A client that was held up between index and record looks the key up again, and
-// counts from then.
-func TestLate(t *testing.T) {
+// A client that was held up between index and record looks the key up again, and counts
+// from then.
+func TestLateRecordIsLookedUpAgain(t *testing.T) {
 	c := &stopped{now: time.Hour}
 	s := newSiteBy(t, c.Now)
 	r := s.dial()
@@ -355,7 +355,7 @@ func TestLate(t *testing.T) {
 	s.keep(t, r, 1) // the header
 	calls := 0
 	r.now = func() time.Duration {
-		if calls++; calls == 2 { // begun, then the record has come
+		if calls++; calls == 2 { // 1: the beginning, 2: the record has come
 			c.now += record.DefaultGrace
 		}
 		return c.now
@@ -367,7 +367,7 @@ func TestLate(t *testing.T) {
 	if st := r.Stats(); st.Reads != s.copies*6 || st.RoundTrips != 4 {
 		t.Errorf("%+v, want two lookups", st)
 	}
-	// The other candidates of the lookup that was late are as late.
+	// The other candidates of the lookup that was late are late, too.
 	f := (*follower)(r)
 	r.lookups[0] = lookup{since: c.now}
 	read, err := f.Candidates(0, []uint64{uint64(a.Ref), uint64(a.Ref)}, 2, nil)

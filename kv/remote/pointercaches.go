@@ -2,15 +2,15 @@ package remote
 
 import "github.com/catfish-index/catfish/offload"
 
-// PointerCaches are the Pointers that some clients share: one for each Map, there
-// as long as somebody uses it. All of these clients use one clock. The zero value
-// is ready for use, by any number of goroutines.
+// PointerCaches are the Pointers that some clients share: one for each Map, kept while
+// a client uses it. All of these clients use one clock. The zero value is ready for
+// use, by any number of goroutines.
 type PointerCaches struct {
 	of offload.Shared[PointersKey, *Pointers]
 }
 
-// PointersKey names a Map of one incarnation of a server. The address is part of
-// it, as the client was given it: no server gets to fill the cache of another.
+// PointersKey names a Map of one incarnation of a server. The address that the client
+// was given is part of it, so that no server fills the cache of another.
 type PointersKey struct {
 	Addr       string
 	BootID     uint64
@@ -18,8 +18,8 @@ type PointersKey struct {
 	Bytes      int64 // of the cache
 }
 
-// Share returns the Pointers of a Map, nil for 0 bytes, and a function that gives
-// them back. The last user's return drops them.
+// Share returns the Pointers of a Map, nil for 0 bytes, and a function that gives them
+// back. They are dropped when the last user has given them back.
 func (c *PointerCaches) Share(k PointersKey) (*Pointers, func()) {
 	if k.Bytes == 0 {
 		return nil, func() {}

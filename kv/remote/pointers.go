@@ -24,42 +24,40 @@ import (
 //	         | hit | end, ms, rounded  | from when on it | asked for
 //	         |     | down           44 | is due, ms   18 | its renewal
 //
-// "Due" is counted backwards from the end. A lease of 0 is over: the entry is
-// free.
+// "Due" is counted backwards from the end. A lease of 0 has ended: the entry is free.
 //
 // # Concurrency
 //
-// What must not happen is that a reference is returned with the end of another
-// one's lease: a client would believe what it reads there for too long. So
-// writers make the version odd, by compare-and-swap from an even value, change
-// the set, and store the next even one. Get takes nothing unless it loaded the
-// same even version before and after it loaded the entry: then no writer was in
-// the set in between, since versions only grow, and never come round in 64 bits.
-// All words are atomic, in Go's one order of them.
+// A reference must never be returned with the end of another reference's lease: a
+// client would believe bytes read there for too long. So writers make the version odd,
+// by compare-and-swap from an even value, change the set, and store the next even one.
+// Get returns an entry only if it loaded the same even version before and after it
+// loaded the entry: then no writer was in the set in between, since versions only grow,
+// and never come round in 64 bits. All words are atomic, in Go's one order of them.
 //
-// Nobody waits for a set. Who meets a writer in the set gives up: Get finds nothing, and the
-// others change nothing. A cache may forget, and an entry that stays although its
-// record is dead costs a read.
+// No goroutine waits for a set. One that meets a writer in the set gives up: Get finds
+// nothing, and the other methods change nothing. A cache may forget, and an entry that
+// stays although its record is dead costs a read.
 //
 // Get writes nothing but the bits "hit" and "asked", once for each lease, by
-// compare-and-swap of the word that it has read. So cores that read the same
-// entries share their lines. A writer may overwrite such a bit; but a lease that it
-// writes is another one, which has neither. A bit may get into an entry that has
-// replaced the one that was read, with an equal lease word: no harm.
+// compare-and-swap of the word that it has read. So cores that read the same entries
+// share their lines. A writer may overwrite such a bit; but it writes another lease,
+// which has neither. A bit may get into an entry that has replaced the one that was
+// read, with an equal lease word: no harm.
 //
-// # Which entry makes room
+// # Which entry is replaced
 //
-// One whose lease is over; else one that was not hit since its lease was granted;
-// else any; and of several the one whose lease ends first. That is the one with
-// the least lease word. There is no hand and no count that fades with time: time
-// itself ends what is not renewed, after 64 s at the latest, and the server gives
+// One whose lease has ended; else one that was not hit since its lease was granted;
+// else any; and of several the one whose lease ends first. That is the one with the
+// least lease word. There is no hand and no count that fades with time: time itself
+// ends leases that are not renewed, after 64 s at the latest, and the server gives
 // popular records the longer leases.
 
-// Pointers is what the clients of one process know of where records of one Map
-// are, and until when they may read there: one read instead of a lookup. It keeps
-// no keys, but their hashes: the record that is read says its key itself, so that
-// a wrong reference costs a read and nothing else. Leases are of records, not of
-// clients: who got one by whatever connection shares it with all.
+// Pointers is a cache, shared by the clients of one process, of the places of one Map's
+// records, and of the times until which clients may read there: one read instead of a
+// lookup. It keeps no keys, but their hashes: a record contains its key, so that a
+// wrong reference costs a read and nothing else. Leases are of records, not of clients:
+// a lease that one client got by any connection serves all.
 //
 // All methods are safe for any number of goroutines. Times are of one monotonic
 // clock for all users, from 0.
@@ -93,17 +91,17 @@ func NewPointers(limit int64) *Pointers {
 	}
 }
 
-// Cap is how many entries there is room for.
+// Cap is the number of entries for which the cache has room.
 func (p *Pointers) Cap() int { return len(p.sets) * pointerWays }
 
-// set is the hash's set, by its high bits.
+// set returns the hash's set, by its high bits.
 func (p *Pointers) set(hash uint64) *pointerSet {
 	hi, _ := bits.Mul64(hash, uint64(len(p.sets)))
 	return &p.sets[hi]
 }
 
 // Get returns the reference of the key with this hash (cuckoo.Hash with the Map's
-// seed), and until when, later than now, an answer by it has to be there. The
+// seed), and the time, later than now, until which an answer by it has to arrive. The
 // record may have another key, and may be dead: see Forget.
 func (p *Pointers) Get(hash uint64, now time.Duration) (ref record.Ref, until time.Duration, ok bool) {
 	s := p.set(hash)
@@ -129,7 +127,7 @@ func (p *Pointers) Get(hash uint64, now time.Duration) (ref record.Ref, until ti
 	return 0, 0, false
 }
 
-// Put remembers a reference, which may be read by until then, instead of any other
+// Put remembers a reference, by which clients may read until then, instead of any other
 // of this hash; for the same reference the later end counts. until is
 //
 //	after a lookup by reading   when the read of the index was posted, and the base grace
@@ -138,8 +136,8 @@ func (p *Pointers) Put(hash uint64, ref record.Ref, now, until time.Duration) {
 	p.put(hash, ref, now, until, false)
 }
 
-// Renewed is Put for what Due has returned, if it is still there and its lease
-// not over.
+// Renewed is Put for a Renewal of Due, if its entry still exists and the lease has not
+// ended.
 func (p *Pointers) Renewed(r Renewal, now, until time.Duration) {
 	p.put(r.Hash, r.Ref, now, until, true)
 }
@@ -156,7 +154,7 @@ func (p *Pointers) put(hash uint64, ref record.Ref, now, until time.Duration, re
 	}
 	defer s.unlock(version)
 	e := s.find(hash)
-	var end time.Duration // of the lease that this reference has
+	var end time.Duration // of this reference's present lease
 	if e != nil && record.Ref(e.ref.Load()) == ref {
 		end = lease(e.lease.Load()).end()
 	}
@@ -185,7 +183,7 @@ func (p *Pointers) Forget(hash uint64, ref record.Ref) {
 	}
 }
 
-// lock lets a writer in, unless another one is there.
+// lock admits a writer, unless another one is in the set.
 func (s *pointerSet) lock() (version uint64, ok bool) {
 	version = s.version.Load()
 	return version, version%2 == 0 && s.version.CompareAndSwap(version, version+1)
@@ -193,9 +191,8 @@ func (s *pointerSet) lock() (version uint64, ok bool) {
 
 func (s *pointerSet) unlock(version uint64) { s.version.Store(version + 2) }
 
-// find returns the entry of a hash, whether its lease is over or not. There is
-// never a second one, but of hash 0 in entries that were never used; the first
-// counts then.
+// find returns the entry of a hash, whether its lease has ended or not. No hash has a
+// second entry but 0, in entries that were never used; the first counts then.
 func (s *pointerSet) find(hash uint64) *pointerEntry {
 	for i := range s.entries {
 		if s.entries[i].hash.Load() == hash {
@@ -205,7 +202,7 @@ func (s *pointerSet) find(hash uint64) *pointerEntry {
 	return nil
 }
 
-// least returns the entry that makes room.
+// least returns the entry to replace.
 func (s *pointerSet) least(now time.Duration) (e *pointerEntry) {
 	least := lease(0)
 	for i := range s.entries {

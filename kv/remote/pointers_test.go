@@ -21,7 +21,7 @@ func (p *Pointers) expect(t *testing.T, hash uint64, now time.Duration, ref reco
 	}
 }
 
-// TestPointers: what each call does to one entry.
+// TestPointers: the effect of each call on one entry.
 func TestPointers(t *testing.T) {
 	p := NewPointers(1 << 16)
 	const h = 0xabcdef
@@ -37,7 +37,7 @@ func TestPointers(t *testing.T) {
 	p.expect(t, h, 2999*ms, 7, 3000*ms)
 	p.Put(h, 8, 0, 500*ms) // another record of the key
 	p.expect(t, h, 0, 8, 500*ms)
-	p.Put(h, 9, 400*ms, 400*ms) // over already
+	p.Put(h, 9, 400*ms, 400*ms) // ended already
 	p.expect(t, h, 400*ms, 8, 500*ms)
 	p.Forget(h, 7)
 	p.expect(t, h, 0, 8, 500*ms)
@@ -142,8 +142,8 @@ func TestPointersModel(t *testing.T) {
 	}
 }
 
-// TestPointersMakeRoom: which of a full set goes.
-func TestPointersMakeRoom(t *testing.T) {
+// TestPointersReplace: which entry of a full set is replaced.
+func TestPointersReplace(t *testing.T) {
 	const s = time.Second
 	for _, c := range []struct {
 		what string
@@ -210,7 +210,7 @@ func TestRenewals(t *testing.T) {
 		t.Errorf("too late: %v, %d wait", got, p.Waiting())
 	}
 
-	// More than the ring has room for: the oldest go.
+	// More than the ring has room for: the oldest are dropped.
 	p = NewPointers(1 << 20)
 	room := len(p.due.ring)
 	for i := range room + 10 {
@@ -224,7 +224,7 @@ func TestRenewals(t *testing.T) {
 	}
 }
 
-// TestPointersBounds: a cache is as large as it may be.
+// TestPointersBounds: a cache is as large as its limit allows.
 func TestPointersBounds(t *testing.T) {
 	if n := unsafe.Sizeof(pointerSet{}); n != setBytes || setBytes != 128 {
 		t.Errorf("a set has %d bytes", n)
@@ -255,9 +255,9 @@ func TestPointersBounds(t *testing.T) {
 	}
 }
 
-// TestPointersTogether: whatever goroutines do at once, a reference comes with the
-// end that it was put with, and of the hash that it was put under.
-func TestPointersTogether(t *testing.T) {
+// TestPointersConcurrent: under concurrent calls, a reference comes with the end with
+// which it was put, and from the hash under which it was put.
+func TestPointersConcurrent(t *testing.T) {
 	p := NewPointers(1000)
 	const hashes = 40
 	hashOf := func(ref record.Ref) uint64 { return uint64(ref) % hashes * (^uint64(0) / hashes) }
@@ -288,7 +288,7 @@ func TestPointersTogether(t *testing.T) {
 							t.Errorf("due is %+v", d)
 							return
 						}
-						p.Renewed(d, now, d.Until) // the same end
+						p.Renewed(d, now, d.Until) // with the same end
 						renewed[g]++
 					}
 				default:
@@ -312,9 +312,9 @@ func TestPointersTogether(t *testing.T) {
 	}
 }
 
-// TestPointersInUse: while a writer is in the middle of a set, nobody waits, reads
-// or writes there.
-func TestPointersInUse(t *testing.T) {
+// TestPointersSkipLockedSet: while a writer is in the middle of a set, calls neither wait nor
+// read nor write there.
+func TestPointersSkipLockedSet(t *testing.T) {
 	p := NewPointers(1)
 	p.Put(1, 1, 0, time.Second)
 	s := p.set(1)
@@ -355,7 +355,7 @@ func TestPointersAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestPointerCaches: one for each key, none for no bytes.
+// TestPointerCaches: one cache for each key, nil for 0 bytes.
 func TestPointerCaches(t *testing.T) {
 	var c PointerCaches
 	k := PointersKey{Addr: "a:1", BootID: 2, Collection: 3, Bytes: 1 << 16}
@@ -386,8 +386,8 @@ func TestPointerCaches(t *testing.T) {
 	}
 }
 
-// Of many clients one at a time renews.
-func TestPointersTurn(t *testing.T) {
+// Of many clients one at a time renews leases.
+func TestOneClientRenewsAtATime(t *testing.T) {
 	p := NewPointers(1 << 20)
 	for i, c := range []struct {
 		at   time.Duration

@@ -36,8 +36,8 @@ func (c *listCache) hit(k uint64) bool {
 }
 
 // TestPointersZipf: with room for a tenth of the keys, drawn by Zipf 0.99, more are
-// found than by FIFO, though sets have but five places; and more than by LRU over
-// all entries if leases are renewed, as then popular records have the longest ones.
+// found than by FIFO, though sets have but five places; and more than by LRU over all
+// entries if leases are renewed, as then popular records have the longest ones.
 func TestPointersZipf(t *testing.T) {
 	const (
 		keys = 1 << 16
@@ -53,7 +53,7 @@ func TestPointersZipf(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := ycsb.NewRandom(1, 1)
-		first := time.Minute // nothing ends
+		first := time.Minute // no lease ends
 		if renewing {
 			first = record.DefaultGrace
 		}
@@ -102,8 +102,8 @@ func count(ok bool) int {
 
 func share(n, of int) float64 { return float64(n) / float64(of) }
 
-// BenchmarkPointers: hits, and entries put in place of others, in a cache that
-// stays in the processor's and in one that does not.
+// BenchmarkPointers: hits, and entries put in place of others, in a cache that stays in
+// the processor's cache and in one that does not.
 func BenchmarkPointers(b *testing.B) {
 	for _, bytes := range []int64{16 << 10, 256 << 20} {
 		p := NewPointers(bytes)

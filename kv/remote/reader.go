@@ -15,12 +15,12 @@ import (
 	records "github.com/catfish-index/catfish/record/remote"
 )
 
-// Map is what a client knows of a kv.Map in a server's memory. Any number of
-// Readers may use it.
+// Map is a client's knowledge of a kv.Map in a server's memory. Any number of Readers
+// may use it.
 type Map struct {
 	Table *table.Table // its Base is where the index begins
 	Seed  uint64       // of cuckoo.Hash
-	// Space is that of the records. Its Bytes, and Table.Bytes, are what the
+	// Space is that of the records. Its Bytes, and Table.Bytes, are the memory that the
 	// client can reach: no read leads beyond.
 	Space record.Space
 	// Records is where the memory of the records begins.
@@ -36,9 +36,9 @@ const (
 	regions
 )
 
-// ErrGrown: the index or a record lies beyond what the client knows of the memory
-// (Table.Bytes, Space.Bytes), where nothing was read. Ask the server where the
-// memory is by now, and read with a new Map; give up if it is no more.
+// ErrGrown: the index or a record lies beyond the memory that the client knows
+// (Table.Bytes, Space.Bytes), so nothing was read there. Ask the server where the
+// memory is now, and read with a new Map; give up if it is no larger.
 var ErrGrown = errors.New("kv/remote: memory has grown beyond what is known")
 
 // Errors of an Answer besides kv.ErrNotFound and those of records.
@@ -49,21 +49,21 @@ var (
 	ErrTooLarge = records.ErrTooLarge
 )
 
-// Answer is what became of one key.
+// Answer is the result for one key.
 type Answer struct {
 	// View is the record. It is good until the Reader is used again.
 	View record.View
 	Ref  record.Ref
 	Err  error
-	// Until is when a read by Ref has to have come back at the latest, if the
-	// client keeps it without a lease (kept.go). 0: it is not to be kept, or
-	// was kept, under a time of its own.
+	// Until is the latest time for a read by Ref to come back, if the client keeps it
+	// without a lease (kept.go). 0: it is not to be kept, or was kept, with a time of
+	// its own.
 	Until   time.Duration
-	Kept    bool // the reference that was kept has given this answer
-	Invalid bool // there was one, and it was no good: the key was looked up
+	Kept    bool // the answer was read by the kept reference
+	Invalid bool // the kept reference was bad: the key was looked up
 }
 
-// found is the answer that a record gives.
+// found sets the answer to a record.
 func (a *Answer) found(v record.View, ref record.Ref) {
 	a.View, a.Ref, a.Err = v, ref, nil
 	if v.Blocks() > 0 {
@@ -76,7 +76,7 @@ type Reader struct {
 	channel *offload.Channel
 	regions [regions]rdma.Remote
 	now     func() time.Duration // of a monotonic clock
-	wall    func() time.Duration // of the Map's: records expire by it
+	wall    func() time.Duration // the Map's clock, by which records expire
 	walk    table.Walk
 	stats   offload.Stats
 
@@ -84,11 +84,11 @@ type Reader struct {
 	begun   time.Duration // before anything was posted
 	keys    [][]byte
 	kept    []Kept   // as many as keys, or none
-	next    int      // of kept: not read by yet
+	next    int      // of kept: the first not used yet
 	lookups []lookup // by the walk's numbers
 	hashes  []uint64
 	answers []Answer
-	arena   []byte // what Views lie in
+	arena   []byte // memory of the Views
 	one     struct {
 		keys    [1][]byte
 		answers [1]Answer
@@ -108,16 +108,16 @@ func (r *Reader) Get(ctx context.Context, m *Map, key []byte) (Answer, error) {
 	return r.one.answers[0], err
 }
 
-// GetMany looks up keys in one walk. answers has room for as many. The error is
-// that of the channel, of the server's memory, or of ctx; answers say what became
-// of each key then, too.
+// GetMany looks up keys in one walk. answers has at least the length of keys. The error
+// is that of the channel, of the server's memory, or of ctx; answers have the result of
+// each key then, too.
 func (r *Reader) GetMany(ctx context.Context, m *Map, keys [][]byte, answers []Answer) error {
 	return r.GetKept(ctx, m, keys, nil, answers)
 }
 
-// GetKept is GetMany for a client that has kept references to some of the records.
-// kept has as many elements as keys, or none. A key with a reference that is good
-// takes one read; one with another is looked up in the same walk (kept.go).
+// GetKept is GetMany for a client that has kept references to some of the records. kept
+// has as many elements as keys, or none. A key with a good reference takes one read; a
+// key with a bad one is looked up in the same walk (kept.go).
 func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept, answers []Answer) error {
 	if len(keys) > table.MaxLookups {
 		return fmt.Errorf("%w: %d keys, want at most %d", table.ErrTooMany, len(keys), table.MaxLookups)
@@ -150,7 +150,7 @@ func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept
 		err = fmt.Errorf("%w: %w", ErrGrown, err)
 	}
 	for n, l := range r.lookups {
-		// Not found, and not a candidate that was too large to be looked at.
+		// Not found, and no candidate was too large to be read.
 		if a := &r.answers[l.key]; r.walk.Result(n) == table.Absent && errors.Is(a.Err, ErrUnsettled) {
 			a.Err = kv.ErrNotFound
 		}
@@ -163,14 +163,14 @@ func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept
 	return err
 }
 
-// maxBytes bounds what one walk keeps, whatever a server's memory says.
+// maxBytes bounds the memory that one walk keeps, whatever a server's memory says.
 const maxBytes = 64 << 20
 
-// Stats is what the last call has cost, whether it failed or not.
+// Stats is the cost of the last call, whether it failed or not.
 func (r *Reader) Stats() offload.Stats { return r.stats }
 
-// own copies what was read for key i to the arena. Without room that is the
-// answer.
+// own copies the bytes read for key i to the arena. Without room the answer is
+// ErrTooLarge.
 func (r *Reader) own(i int, block []byte) ([]byte, bool) {
 	from := len(r.arena)
 	if from+len(block) > maxBytes {
@@ -181,11 +181,11 @@ func (r *Reader) own(i int, block []byte) ([]byte, bool) {
 	return r.arena[from:], true
 }
 
-// lookup is a key that is looked up. Its references come from reads of the index
-// that were posted after since. A record that comes too late, or is stale, has the
-// buckets read again, from when nothing is under way for the key any more: so what
-// Candidates is given next was read after the Visit that said so, but what Visit is
-// shown until then was not.
+// lookup is the lookup of one key. Its references come from reads of the index that
+// were posted after since. After a record that is late or stale the walk reads the
+// buckets again, once no read for the key is in flight: so the references of the next
+// Candidates were read after that Visit, but blocks that Visit is shown until then were
+// not.
 type lookup struct {
 	key          int
 	since, again time.Duration // again: since, from the next Candidates on
@@ -194,8 +194,8 @@ type lookup struct {
 // follower reads the records of candidates.
 type follower Reader
 
-// Candidates implements cuckoo/remote.Follower. The read says what the reference
-// was: its place, its length, and by Tag its generation.
+// Candidates implements cuckoo/remote.Follower. The read encodes the reference: its
+// place, its length, and by Tag its generation.
 func (f *follower) Candidates(n int, refs []uint64, hop uint16, dst []offload.Ref) ([]offload.Ref, error) {
 	l := &f.lookups[n]
 	l.since = max(l.since, l.again)

@@ -37,7 +37,7 @@ type site struct {
 	records []byte // the memory of the records
 	dial    func() *Reader
 	clock   func() time.Duration
-	copies  uint64 // reads that a block takes
+	copies  uint64 // reads for each block
 }
 
 func newSite(t testing.TB) *site {
@@ -46,7 +46,7 @@ func newSite(t testing.TB) *site {
 	return newSiteBy(t, func() time.Duration { return time.Since(begun) })
 }
 
-// newSiteBy makes a site of which both sides have the same clock.
+// newSiteBy makes a site whose two sides use the same clock.
 func newSiteBy(t testing.TB, clock func() time.Duration) *site {
 	t.Helper()
 	srv := readtest.Serve(t, indexBytes+recordBytes)
@@ -67,7 +67,7 @@ func newSiteBy(t testing.TB, clock func() time.Duration) *site {
 
 func key(i int) []byte { return []byte(fmt.Sprintf("key %d", i)) }
 
-// A client finds what the server has, in two round trips and three reads.
+// A client finds the server's records, in two round trips and three reads.
 func TestGet(t *testing.T) {
 	s := newSite(t)
 	r := s.dial()
@@ -120,8 +120,8 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// What does not fit a block, has expired, or is long says so.
-func TestGetOthers(t *testing.T) {
+// The answer says so if a record does not fit a block, has expired, or is long.
+func TestGetReportsLargeLongExpired(t *testing.T) {
 	s := newSite(t)
 	r := s.dial()
 	for name, e := range map[string]kv.Entry{
@@ -142,9 +142,9 @@ func TestGetOthers(t *testing.T) {
 	}
 }
 
-// Beside writers, deletions, and a table that grows, a client sees every write
-// that was acknowledged before it asked, and no value of another key, by lookups
-// and by references that it has kept.
+// Beside writers, deletions, and a table that grows, a client sees every write that was
+// acknowledged before it asked, and no value of another key, by lookups and by kept
+// references.
 func TestGetBesideWriters(t *testing.T) {
 	s := newSite(t)
 	const keys = 300
@@ -225,14 +225,14 @@ func TestGetBesideWriters(t *testing.T) {
 		for n := uint64(2); n < 30_000; n++ {
 			i := rnd.IntN(keys)
 			if i%3 == 0 && rnd.IntN(4) == 0 {
-				acked[i].deletes.Add(1) // from now on it may be gone
+				acked[i].deletes.Add(1) // from now on it may be deleted
 				_ = s.m.Delete(key(i), kv.Condition{})
 			}
 			put(i, n)
 			// New keys make the table grow.
 			store(kv.Entry{Key: key(int(n) + keys)})
 		}
-		// Readers may have had no turn yet.
+		// Readers may not have run yet.
 		for n := uint64(30_000); (good.Load() == 0 || bad.Load() == 0) && !t.Failed(); n++ {
 			put(0, n)
 			runtime.Gosched()

@@ -1,18 +1,18 @@
-// Package remote reads records (package record) in a server's memory by RDMA
-// Reads. The server's CPU takes no part, and its writer goes on writing.
+// Package remote reads records (package record) in a server's memory by RDMA Reads. The
+// server's CPU takes no part, and its writer continues meanwhile.
 //
 // A Walk is an offload.Traversal that reads any number of references at once:
 //
 //	round trip 1   every record up to 64 KiB, the heads of longer ones
 //	round trip 2   all blocks of those
 //
-// Each answer stands for itself: what is stale, malformed or late is the
-// error of its Item, and ends nothing else. Records are immutable, so nothing
-// is read twice: a torn record means that its place was used again.
+// Each answer is independent: a stale, malformed or late record is the error of its
+// Item, and ends nothing else. Records are immutable, so nothing is read twice: a torn
+// record means that its place was used again.
 //
-// An Item may say until when its answer counts: the end of the lease, or of
-// the base grace. The Walk looks at the clock after each read has arrived,
-// and refuses what came too late (record/readers.go).
+// An Item may have a time until which its answer counts: the end of the lease, or of
+// the base grace. The Walk reads the clock after each read has arrived, and refuses
+// records that came too late (record/readers.go).
 //
 // # Hostile memory
 //

@@ -23,14 +23,14 @@ func NewReader(ch *offload.Channel, base rdma.Remote, space record.Space, limits
 	return &Reader{channel: ch, regions: [1]rdma.Remote{base}, walk: NewWalk(space, limits, now)}
 }
 
-// Read reads all items in one walk: Item.View and Item.Err are the answers,
-// and good until the next call. The error is that of the channel; what had
-// been answered before stays answered, all other items say ErrUnread.
+// Read reads all items in one walk: Item.View and Item.Err are the answers, and good
+// until the next call. The error is that of the channel; items that were answered
+// before keep their answers, all others say ErrUnread.
 func (r *Reader) Read(ctx context.Context, items []Item) error {
 	r.stats = offload.Stats{}
 	r.walk.Reset(items)
 	return r.channel.Run(ctx, r.regions[:], r.walk, &r.stats)
 }
 
-// Stats is what the last Read has cost, whether it failed or not.
+// Stats is the cost of the last Read, whether it failed or not.
 func (r *Reader) Stats() offload.Stats { return r.stats }

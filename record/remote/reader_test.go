@@ -25,14 +25,14 @@ const (
 	window    = 16
 )
 
-// site is a server's heap, and what a client has of it.
+// site is a server's heap, and a client's Reader of it.
 type site struct {
 	slab   []byte
 	heap   *record.Heap
 	base   rdma.Remote
 	reader *Reader
 	now    time.Duration // the client's clock
-	copies uint64        // reads that a block takes
+	copies uint64        // reads for each block
 }
 
 func newSite(t testing.TB, limits Limits) *site {
@@ -66,7 +66,7 @@ func (s *site) put(t testing.TB, i, n int) Item {
 	return Item{Ref: ref, Key: key(i)}
 }
 
-// TestRead: records of all kinds in as few round trips as there can be.
+// TestRead: records of all kinds take the fewest round trips possible.
 func TestRead(t *testing.T) {
 	s := newSite(t, wide)
 	one := s.put(t, 1, 32)
@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%d bytes: %+v, want %d reads in %d round trips", c.bytes, st, c.reads, c.trips)
 		}
 	}
-	// Many at once, among them what is stale in each way.
+	// Many at once, among them stale ones of each kind.
 	items := []Item{one}
 	for i := 10; i < 200; i++ {
 		items = append(items, s.put(t, i, i*i*3))
@@ -124,7 +124,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestLimits: what is larger than the limits is refused, the rest is read.
+// TestLimits: a record larger than the limits is refused, the rest is read.
 func TestLimits(t *testing.T) {
 	s := newSite(t, Limits{Block: 4096, Bytes: 10_000})
 	items := []Item{s.put(t, 1, 3000), s.put(t, 2, 5000), s.put(t, 3, 3000), s.put(t, 4, 100_000), s.put(t, 5, 3000), s.put(t, 6, 3000)}
@@ -145,7 +145,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestUnread: after an error of the channel no item looks answered that is not.
+// TestUnread: after an error of the channel no unanswered item looks answered.
 func TestUnread(t *testing.T) {
 	s := newSite(t, wide)
 	items := []Item{s.put(t, 1, 32), s.put(t, 2, 100_000)}
@@ -195,8 +195,8 @@ func walkBy(t testing.TB, w offload.Traversal, mem []byte, r *rand.Rand) {
 	}
 }
 
-// TestHostile: whatever the memory holds, walks end, take no more than their
-// limits, and take no wrong value, as long as nobody computes check sums.
+// TestHostile: whatever the memory holds, walks end, take no more than their limits,
+// and take no wrong value, as long as no attacker computes check sums.
 func TestHostile(t *testing.T) {
 	s := newSite(t, wide)
 	var items []Item

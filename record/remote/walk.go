@@ -15,7 +15,7 @@ var (
 	ErrLate = fmt.Errorf("%w: the reference was too old when its read came back", record.ErrStale)
 	// ErrTooLarge: more bytes than the limits allow. Ask the server.
 	ErrTooLarge = errors.New("record/remote: too large")
-	// ErrUnread: the walk ended before the answer was there.
+	// ErrUnread: the walk ended before the answer was complete.
 	ErrUnread = errors.New("record/remote: not read")
 )
 
@@ -23,8 +23,8 @@ var (
 type Item struct {
 	Ref record.Ref
 	Key []byte // that it must have, nil: any
-	// Until is when the answer has to be there at the latest, by the clock
-	// of the Walk; 0: whenever.
+	// Until is the latest time for the answer to arrive, by the clock of the Walk; 0:
+	// any time.
 	Until time.Duration
 
 	// View is the answer, with the whole value. It is good until the next
@@ -38,10 +38,10 @@ type Item struct {
 
 // Limits bound a Walk.
 type Limits struct {
-	// Block is the block size of the read channel: what is longer cannot be
-	// read. With record.MaxBlockBytes everything can.
+	// Block is the block size of the read channel: a longer record cannot be read. With
+	// record.MaxBlockBytes every record can.
 	Block int
-	// Bytes is how much all answers of a Walk may take together.
+	// Bytes bounds the memory of all answers of a Walk together.
 	Bytes int
 }
 
@@ -55,7 +55,7 @@ type Walk struct {
 	next  int    // of items
 	longs []long // in the order in which their heads came
 	turn  int    // of longs: the first with blocks to read
-	arena []byte // what answers are copied to
+	arena []byte // the memory of the answers
 	bytes int    // taken by answers of this walk
 }
 
@@ -77,8 +77,8 @@ func NewWalk(space record.Space, limits Limits, now func() time.Duration) *Walk 
 	return &Walk{space: space, limits: limits, now: now}
 }
 
-// Reset gives the Walk items to read, which it fills. Views of the last ones
-// are void.
+// Reset gives the Walk items to read, in which it puts the answers. Views of the last
+// items are void.
 func (w *Walk) Reset(items []Item) {
 	clear(w.longs)
 	w.items, w.next, w.longs, w.turn, w.bytes = items, 0, w.longs[:0], 0, 0
@@ -88,8 +88,8 @@ func (w *Walk) Reset(items []Item) {
 	}
 }
 
-// Tags of reads: a record's is its item; a block's has a bit, the index in
-// longs, the number of the block, and where its part of the value begins.
+// Tags of reads: a record's is its item; a block's has a bit, the index in longs, the
+// number of the block, and the offset of its part of the value.
 const (
 	blockTag  = 1 << 62
 	atBits    = 29 // record.MaxValueBytes
@@ -97,7 +97,7 @@ const (
 	longShift = atBits + blockBits
 )
 
-// maxLongs is how many heads tags can tell apart.
+// maxLongs is the number of heads that tags can distinguish.
 const maxLongs = 1 << (62 - longShift)
 
 // Next names all records first, then blocks.
@@ -144,7 +144,7 @@ func (w *Walk) check(ref record.Ref) error {
 	return nil
 }
 
-// Visit takes what was read.
+// Visit takes the bytes of a read.
 func (w *Walk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if ref.Tag&blockTag == 0 {
 		i := int(ref.Tag)
@@ -210,7 +210,7 @@ func (w *Walk) visitBlock(l *long, it *Item, k, at int, b []byte) {
 
 func (w *Walk) late(it *Item) bool { return it.Until > 0 && w.now() >= it.Until }
 
-// room is memory for an answer. What was given out before stays where it is.
+// room returns memory for an answer. Memory of earlier answers stays in place.
 func (w *Walk) room(n int) ([]byte, error) {
 	if n > w.limits.Bytes-w.bytes {
 		return nil, fmt.Errorf("%w: %d bytes after %d of others, limit %d", ErrTooLarge, n, w.bytes, w.limits.Bytes)

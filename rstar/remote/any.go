@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Searches for several rectangles in one walk. rstar/any.go argues why they are not
-// made one by one.
+// Searches for several rectangles in one walk. rstar/any.go argues why separate
+// searches would not do.
 
 // SearchAny is Search for several rectangles: it finds each object that intersects
 // at least one of them, once, also one that is moved from one to another meanwhile.

@@ -11,15 +11,15 @@ import (
 // cachedNode is a copy of an internal node (rstar/validate.go).
 type cachedNode struct {
 	node rstar.Node
-	// When the copy was last found to be right, on the clock of its Cache,
-	// and the M of the search that found it so; for Tree.Trust. M is stored
-	// first: a reader that sees the time sees that M or a later search's,
-	// and each M comes from a search that had validated the copy.
+	// The time when the copy was last found to be right, on the clock of its Cache, and
+	// the M of the search that found it so; for Tree.Trust. M is stored first: a reader
+	// that sees the time sees that M or a later search's, and each M comes from a
+	// search that had validated the copy.
 	moves, at atomic.Uint64
 }
 
-// nodeOverhead is what a copy takes besides the node's bytes: the entry,
-// its place in a set, and what the allocator rounds up.
+// nodeOverhead is the memory of a copy besides the node's bytes: the entry, its place
+// in a set, and the allocator's rounding.
 const nodeOverhead = 128
 
 // Cache holds copies of internal nodes of one tree. Any number of Readers

@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// The part of a walk that uses copies of nodes. doc.go draws it,
-// rstar/validate.go argues that it is right.
+// The part of a walk that uses copies of nodes. doc.go draws it, rstar/validate.go
+// argues that it is right.
 
 // usedCopy is a copy that a walk used in place of a read.
 type usedCopy struct {
@@ -17,7 +17,7 @@ type usedCopy struct {
 	hop   uint16
 }
 
-// addStats adds what the cache did.
+// addStats adds the counts of the cache's use.
 func (w *walk) addStats(st *offload.Stats) {
 	st.Cached += uint64(w.cached)
 	st.Repairs += uint64(w.repairs)

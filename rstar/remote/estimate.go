@@ -2,16 +2,15 @@ package remote
 
 import "github.com/catfish-index/catfish/rstar"
 
-// mostEstimated bounds the copies that an estimate looks at, 20 ns each. A
-// search that needs more is large, and how large does not matter.
+// mostEstimated bounds the copies that an estimate visits, 20 ns each. A search that
+// needs more is large, and its exact size does not matter.
 const mostEstimated = 1 << 10
 
-// Estimate is what searches would read, as far as cached nodes show. These
-// may be old.
+// Estimate is the reads of searches, as far as cached nodes show. These may be old.
 type Estimate struct {
 	Leaves  int // that cached nodes name
 	Heads   int // of these, how many by their heads (leafhead.go)
-	Missing int // internal nodes not in the cache; what is below is unknown
+	Missing int // internal nodes not in the cache; the nodes below are unknown
 	Cached  int // cached nodes; each costs the read of a line
 	Bytes   int // of the first round trip
 }
@@ -22,11 +21,11 @@ type Estimator struct {
 	hits []int32
 }
 
-// Add adds to e what a search of q would read of t, which has a cache.
+// Add adds to e the reads of a search of q in t, which has a cache.
 func (est *Estimator) Add(e *Estimate, t *Tree, q *rstar.Rect) {
 	h := t.known.Load()
 	if h == nil {
-		e.Missing++ // the root, wherever it is
+		e.Missing++ // the root, whose chunk is unknown
 		return
 	}
 	est.todo = append(est.todo[:0], uint64(h.Height-1)<<32|uint64(h.Root))

@@ -33,9 +33,8 @@ func someQuery(r *rand.Rand) rstar.Rect {
 	return rstar.Rect{MinX: x, MinY: y, MaxX: x + e*e, MaxY: y + e*e}
 }
 
-// TestNoTree: memory whose nodes name each other ends a walk; it is not
-// followed for ever.
-func TestNoTree(t *testing.T) {
+// TestWalkOfCyclicNodesEnds: a walk over memory whose nodes name each other ends.
+func TestWalkOfCyclicNodesEnds(t *testing.T) {
 	const chunks = 50
 	w := walk{tree: &Tree{NodeBytes: 704}, h: rstar.Header{Chunks: chunks, Height: 16, Root: 1}}
 	for i := range 2 * chunks {
@@ -46,9 +45,8 @@ func TestNoTree(t *testing.T) {
 	}
 }
 
-// TestCachedHostileMemory: whatever a server's memory turns into while
-// copies of it are cached, a walk ends, and no later one of another collection
-// is the worse for it.
+// TestCachedHostileMemory: however a server's memory changes while copies of it are
+// cached, a walk ends, and it harms no later walk of another collection.
 func TestCachedHostileMemory(t *testing.T) {
 	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 4 << 20})
 	if err != nil {
@@ -98,8 +96,8 @@ func TestCachedHostileMemory(t *testing.T) {
 	}
 }
 
-// walkBy carries a walk over bytes that do not change meanwhile. With r, up
-// to eight reads are under way and arrive in any order.
+// walkBy carries a walk over bytes that do not change meanwhile. With r, up to eight
+// reads are in flight and arrive in any order.
 func walkBy(t *testing.T, w offload.Traversal, mem []byte, r *rand.Rand) error {
 	t.Helper()
 	var under []offload.Ref

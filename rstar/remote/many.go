@@ -15,9 +15,9 @@ const walksAtOnce = 32
 // doorbells and round trips. The reads of search i carry i in their tags.
 type manyWalk struct {
 	walks     []searchWalk
-	restarted []bool   // search i is to be made again, by itself
+	restarted []bool   // search i is to be made again, alone
 	ready     []uint16 // searches that may know more to read, the next one last
-	begun     int      // how many searches have begun: the first ones
+	begun     int      // number of searches that have begun, from the first on
 	found     int      // objects, of all searches
 	limits    Limits
 }
@@ -65,8 +65,8 @@ func (m *manyWalk) Next() (offload.Ref, bool, error) {
 	return offload.Ref{}, false, nil
 }
 
-// Visit passes a block on to its search. One that has to begin again does
-// not disturb the others.
+// Visit passes a block on to its search. A search that restarts does not disturb the
+// others.
 func (m *manyWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	i := uint16(ref.Tag & manyMask >> manyShift)
 	if m.restarted[i] {
@@ -88,11 +88,10 @@ func (m *manyWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	return offload.Accept, nil
 }
 
-// SearchMany makes several searches as one walk. For each of rects in turn
-// it appends the objects that intersect it to items, and their number to
-// counts. It stops after the search with which there are more objects than
-// Limits.Batch; at least one is made. After an error both are returned as
-// they were.
+// SearchMany makes several searches as one walk. For each of rects, in order, it
+// appends the objects that intersect it to items, and their number to counts. It stops
+// after the search with which there are more objects than Limits.Batch; at least one is
+// made. After an error both are returned unchanged.
 func (r *Reader) SearchMany(ctx context.Context, t *Tree, rects []rstar.Rect, items []rstar.Item, counts []uint32) (
 	[]rstar.Item, []uint32, error,
 ) {
@@ -110,7 +109,7 @@ func (r *Reader) SearchMany(ctx context.Context, t *Tree, rects []rstar.Rect, it
 	return items, counts, nil
 }
 
-// trim gives large buffers back, whatever became of their searches.
+// trim gives large buffers back, whether their searches failed or not.
 func (m *manyWalk) trim() {
 	for i := range m.walks {
 		if w := &m.walks[i]; cap(w.items) > keepItems {
@@ -119,8 +118,8 @@ func (m *manyWalk) trim() {
 	}
 }
 
-// searchSome makes some searches as one walk, and then, one by one, those
-// again that met a move.
+// searchSome makes some searches as one walk, and then, one by one, repeats those that
+// met a move.
 func (r *Reader) searchSome(ctx context.Context, t *Tree, rects []rstar.Rect, items []rstar.Item, counts []uint32) (
 	[]rstar.Item, []uint32, error,
 ) {

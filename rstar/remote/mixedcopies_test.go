@@ -11,8 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// copiesOf is what the cache of a client holds that has just read all of the
-// tree.
+// copiesOf is the content of a client's cache after a read of the whole tree.
 func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node) {
 	t.Helper()
 	h, err := rstar.ParseHeader(tr.Memory())
@@ -35,9 +34,8 @@ func copiesOf(t *testing.T, tr *rstar.Tree) (rstar.Header, map[uint64]rstar.Node
 	return h, nodes
 }
 
-// mixed calls f with trees in which parents of leaves have just been split,
-// and with caches that hold some nodes as they were before that, and the
-// others as they are now.
+// mixed calls f with trees in which parents of leaves have just been split, and with
+// caches that hold some nodes of before that, and the others of now.
 func mixed(t *testing.T, f func(tr *rstar.Tree, old []rstar.Item, before, after rstar.Header, cache *Cache, r *rand.Rand)) {
 	tr, err := rstar.New(rstar.Options{NodeBytes: 704, SlabBytes: 2 << 20})
 	if err != nil {
@@ -126,9 +124,9 @@ func TestMixedCopiesLimit(t *testing.T) {
 	})
 }
 
-// TestMixedCopiesTrusted: a client that trusts copies, some of which another
-// client has replaced after a move that the first one does not know of, finds
-// what was there all the time, once.
+// TestMixedCopiesTrusted: a client that trusts copies, some of which another client has
+// replaced after a move unknown to the first, finds each object once that stayed in the
+// tree.
 func TestMixedCopiesTrusted(t *testing.T) {
 	mixed(t, func(tr *rstar.Tree, old []rstar.Item, before, _ rstar.Header, cache *Cache, r *rand.Rand) {
 		var w searchWalk

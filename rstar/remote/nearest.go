@@ -30,7 +30,7 @@ type nearestWalk struct {
 	within   float64       // nothing farther
 	best     []Neighbor    // max-heap by distance, at most k
 	todo     []nodeDist    // min-heap by distance
-	out      int           // blocks under way, but for lines and repairs
+	out      int           // blocks in flight, but for lines and repairs
 	read     []uint64      // chunks of children that were read, or whose copies were used
 	toRepair []offload.Ref // reads of nodes that have changed since they were cached
 }
@@ -79,7 +79,7 @@ func (s *nearestWalk) Next() (offload.Ref, bool, error) {
 	}
 }
 
-// tooFar reports whether nothing at that distance, or farther, can be among the
+// tooFar reports whether no object at that distance, or farther, can be among those
 // found.
 func (s *nearestWalk) tooFar(dist float64) bool {
 	return dist > s.within || len(s.best) == s.k && dist > s.best[0].Dist
@@ -102,7 +102,7 @@ func (s *nearestWalk) addChildren(n rstar.Node, hop uint16) error {
 	return nil
 }
 
-// Visit takes one block.
+// Visit takes the bytes of one block.
 func (s *nearestWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	switch {
 	case ref.Tag == headerTag:

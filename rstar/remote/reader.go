@@ -13,10 +13,10 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// MaxRestarts is how often a search begins again before it fails with
-// offload.ErrRestart. The caller then asks the server, where a worker can
-// take the tree's lock. With a move every 100 us and searches of 20 us,
-// one restart in five is followed by another.
+// MaxRestarts is the number of times that a search begins again before it fails with
+// offload.ErrRestart. The caller then asks the server, where a worker can take the
+// tree's lock. With a move every 100 us and searches of 20 us, one restart in five is
+// followed by another.
 const MaxRestarts = 4
 
 // Limits bound what a Reader returns; 0 is no limit.
@@ -30,8 +30,8 @@ func (l Limits) enough(items int) bool { return l.Batch > 0 && items > l.Batch }
 // Reader carries out searches over one read channel, one at a time. It
 // reuses its own buffers, never those that it has returned.
 type Reader struct {
-	// OnWalk, if set, is called after each walk with the time that the
-	// client itself spent on nodes. The rest passed with reads under way.
+	// OnWalk, if set, is called after each walk with the time that the client itself
+	// spent on nodes. The rest passed with reads in flight.
 	OnWalk func(own time.Duration)
 
 	channel *offload.Channel
@@ -49,21 +49,21 @@ func NewReader(ch *offload.Channel, limits Limits) *Reader {
 	return &Reader{channel: ch, limits: limits, one: searchWalk{most: limits.Items}}
 }
 
-// StopBy has searches end with offload.ErrStopped when stop is true; nil:
-// nothing stops them. It may not be called during a search.
+// StopBy makes searches end with offload.ErrStopped when stop is true; nil: never. It
+// may not be called during a search.
 func (r *Reader) StopBy(stop *atomic.Bool) { r.channel.StopBy(stop) }
 
 // Err is nil while the Reader's read channel can carry searches.
 func (r *Reader) Err() error { return r.channel.Err() }
 
-// Close ends the connection. No search may be under way.
+// Close ends the connection. No search may be in flight.
 func (r *Reader) Close() error { return r.channel.Close() }
 
-// Stats is what the last search has cost, whether it failed or not.
+// Stats is the cost of the last search, whether it failed or not.
 func (r *Reader) Stats() offload.Stats { return r.stats }
 
-// Search appends up to limit objects that intersect q to dst, 0: all. After
-// an error dst is returned as it was.
+// Search appends up to limit objects that intersect q to dst, 0: all. After an error
+// dst is returned unchanged.
 func (r *Reader) Search(ctx context.Context, t *Tree, q rstar.Rect, limit int, dst []rstar.Item) ([]rstar.Item, error) {
 	r.stats = offload.Stats{}
 	return r.search(ctx, t, q, limit, dst, 0)
@@ -81,7 +81,7 @@ func (r *Reader) search(ctx context.Context, t *Tree, q rstar.Rect, limit int, d
 	return dst, nil
 }
 
-// Count returns how many objects intersect q.
+// Count returns the number of objects that intersect q.
 func (r *Reader) Count(ctx context.Context, t *Tree, q rstar.Rect) (int, error) {
 	r.stats = offload.Stats{}
 	w := &r.one

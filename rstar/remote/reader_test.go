@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a server's tree of three levels, and what a client has of it.
+// site is a server's tree of three levels, and a client's Reader of it.
 type site struct {
 	server *rstar.Tree
 	tree   *Tree
@@ -63,8 +63,8 @@ func eachSite(t *testing.T, limits Limits, f func(t *testing.T, s *site)) {
 	}
 }
 
-// TestReader: all searches answer what the tree itself answers, and leave
-// alone what the caller's slices held.
+// TestReader: all searches give the tree's own answers, and do not change the previous
+// content of the caller's slices.
 func TestReader(t *testing.T) {
 	eachSite(t, Limits{}, func(t *testing.T, s *site) {
 		r := rand.New(rand.NewPCG(21, 1))
@@ -133,8 +133,8 @@ func TestReaderMany(t *testing.T) {
 	})
 }
 
-// TestReaderFails: the errors of a search, after which the caller's slices
-// are as they were, and the Reader is usable.
+// TestReaderFails: the errors of a search, after which the caller's slices are
+// unchanged, and the Reader is usable.
 func TestReaderFails(t *testing.T) {
 	all := rstar.Rect{MaxX: 2, MaxY: 2}
 	own := []rstar.Item{{ID: 1 << 50}}
@@ -164,7 +164,7 @@ func TestReaderFails(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = s.reader.Count(ctx, s.tree, all) // it may be over before it looks
+	_, _ = s.reader.Count(ctx, s.tree, all) // it may end before it checks ctx
 	if s.reader.Err() != nil {
 		t.Errorf("the channel is lost: %v", s.reader.Err())
 	}
@@ -231,7 +231,7 @@ func TestReaderAllocatesNothing(t *testing.T) {
 }
 
 // TestReaderAny: a search of several rectangles finds each object once, also where
-// copies of nodes are old. One of one rectangle after it finds all of that.
+// copies of nodes are old. A later search of one rectangle finds all of its objects.
 func TestReaderAny(t *testing.T) {
 	eachSite(t, Limits{}, func(t *testing.T, s *site) {
 		r := rand.New(rand.NewPCG(24, 1))

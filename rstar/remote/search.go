@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// searchWalk finds what intersects a rectangle, or at least one of several. Its Reader
-// reuses it.
+// searchWalk finds the objects that intersect a rectangle, or at least one of several.
+// Its Reader reuses it.
 type searchWalk struct {
 	walk
 	q     rstar.Rect
@@ -32,9 +32,9 @@ func (s *searchWalk) restart(t *Tree, try int) {
 
 func (s *searchWalk) full() bool { return s.limit > 0 && s.found >= s.limit }
 
-// Next reads the header and the root, then what Visit found. It follows
-// copies by itself. Last come the lines that validate the copies. These, and
-// the nodes that they show to have changed, are read even if the limit is
+// Next reads the header and the root, then the nodes that Visit found. Where the cache
+// has a copy, it follows that at once. Last come the lines that validate the copies.
+// These, and the nodes that they show to have changed, are read even if the limit is
 // reached: two copies may have named one leaf, and only their nodes show that.
 func (s *searchWalk) Next() (offload.Ref, bool, error) {
 	r, ok, err := s.next()
@@ -75,7 +75,7 @@ func (s *searchWalk) addChildren(n rstar.Node, hop uint16) error {
 	return nil
 }
 
-// Visit takes one block.
+// Visit takes the bytes of one block.
 func (s *searchWalk) Visit(ref offload.Ref, b []byte) (offload.Verdict, error) {
 	if ref.Tag == headerTag {
 		return s.visitHeader(b)

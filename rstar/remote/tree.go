@@ -9,25 +9,25 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Tree is one tree in a server's memory, as a client knows it. Its owner
-// sets the exported fields before the first search. After that any number
-// of Readers may use it.
+// Tree is a client's knowledge of one tree in a server's memory. Its owner sets the
+// exported fields before the first search. After that any number of Readers may use it.
 type Tree struct {
 	Base      rdma.Remote // of the slab
 	Bytes     uint64      // of the slab that can be read there
 	NodeBytes uint32
 	BootID    uint64        // of the server that the tree was opened at
 	Cache     *Cache        // nil: none
-	Trust     time.Duration // how long a copy is used without validating it again
-	// WholeLeaves has leaves read whole even where hardly an object is expected
-	// (leafhead.go). That takes objects to lie anywhere; searches that are made where
-	// objects crowd nearly always find some, and have paid a round trip for nothing.
+	Trust     time.Duration // time for which a copy is used without validating it again
+	// WholeLeaves makes searches read leaves whole even where hardly an object is
+	// expected (leafhead.go). That estimate takes objects to lie anywhere; searches
+	// where objects crowd nearly always find some, and have paid a round trip for
+	// nothing.
 	WholeLeaves bool
 
 	known atomic.Pointer[rstar.Header] // latest header read; nil at first
-	// walks with a cache, for HeaderEvery. A Reader cannot count them: it goes
-	// from client to client, and of two trees that it walks by turns one would
-	// have all reads of headers.
+	// walks with a cache, for HeaderEvery. A Reader cannot count them: it goes from
+	// client to client, and of two trees that it walks alternately one would have all
+	// reads of headers.
 	walks atomic.Uint64
 }
 
@@ -47,12 +47,12 @@ func (t *Tree) learn(h rstar.Header) {
 
 // Errors of searches, besides those of rstar and offload.
 var (
-	// ErrServerChanged: the memory is another server's by now.
+	// ErrServerChanged: the memory is another server's now.
 	ErrServerChanged = errors.New("remote: server restarted")
-	// ErrProtocol: the memory holds what no tree does.
+	// ErrProtocol: the memory has content that no tree has.
 	ErrProtocol = errors.New("remote: not a tree")
-	// ErrGrown: the tree uses more memory than Bytes by now. Ask its server
-	// where, and search another Tree.
+	// ErrGrown: the tree now uses more memory than Bytes. Ask its server where, and
+	// search another Tree.
 	ErrGrown = errors.New("remote: the tree has grown")
 	// ErrTooLarge: there are more objects than Limits allows.
 	ErrTooLarge = errors.New("remote: answer too large")

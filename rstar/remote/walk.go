@@ -18,12 +18,12 @@ const (
 	tagBits     = lineTag | repairTag | leafHeadTag | headerTag
 )
 
-// HeaderEvery is how many walks of a Tree with a cache share one read of the
+// HeaderEvery is the number of walks of a Tree with a cache that share one read of the
 // header.
 const HeaderEvery = 8
 
-// walk is what all traversals share: the header protocol, the cache, and
-// the checks of what a server's memory says.
+// walk is shared by all traversals: the header protocol, the cache, and the checks of a
+// server's memory.
 type walk struct {
 	tree       *Tree
 	cache      *Cache       // to look into; nil: none
@@ -35,7 +35,7 @@ type walk struct {
 	refs       uint64       // nodes named so far
 	now        uint64       // if copies are trusted: when the walk began
 	copies     []usedCopy   // to be validated
-	validating int          // how many of them have their read handed out
+	validating int          // number of copies whose line read was handed out
 	cached     int          // copies used, for the statistics
 	repairs    int          // of these, had changed
 }
@@ -64,8 +64,8 @@ func (w *walk) begin(t *Tree, try int) {
 	}
 }
 
-// next hands out the header's read and then the root's. Where the last header
-// says which node is the root, this one is read beside it, for the next walk.
+// next hands out the header's read and then the root's. Where the last header says
+// which node is the root, this one is read beside it, for the next walk.
 func (w *walk) next() (offload.Ref, bool, error) {
 	if !w.asked {
 		w.asked = true
@@ -83,12 +83,11 @@ func (w *walk) next() (offload.Ref, bool, error) {
 	return offload.Ref{}, false, nil
 }
 
-// ref is the read of a node, after a check that it can exist. Every node
-// has one parent, and one that got another since carries a stamp that view
-// refuses. Copies of different age may name a node more than once, where most
-// cached nodes have changed since. So a walk that names twice as many nodes as
-// there are is in no tree. Without this bound a few nodes that name each other
-// would keep a client busy for ever.
+// ref is the read of a node, after a check that it can exist. Every node has one
+// parent, and one that got another since carries a stamp that view refuses. Copies of
+// different age may name a node more than once, where most cached nodes have changed
+// since. So a walk that names twice as many nodes as exist is in no tree. Without this
+// bound a few nodes that name each other would keep a client busy for ever.
 func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
 	if chunk == 0 || chunk >= w.h.Chunks || level < 0 || level >= w.h.Height {
 		return offload.Ref{}, fmt.Errorf("%w: reference to chunk %d at level %d; the slab has %d chunks, the tree %d levels",
