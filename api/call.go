@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // callBytes is what a call takes of the budget from its beginning: a gRPC
@@ -22,7 +22,7 @@ const callBytes = 16 << 10
 
 // gate admits calls.
 type gate struct {
-	answers      *budget.Budget // bytes of calls and of their answers
+	answers      *limits.Budget // bytes of calls and of their answers
 	messageBytes int64          // the largest request
 	idle         time.Duration  // how long a call may wait for its peer
 	backend      Backend        // answers take its memory
@@ -36,7 +36,7 @@ type gate struct {
 // use.
 type call struct {
 	gate     *gate
-	account  *budget.Account
+	account  *limits.Account
 	late     *time.Timer // runs until the request arrives, or is slow
 	stayOpen func() bool // makes the end of the stream leave the account open; false: too late
 	answer   int64       // bytes of the account; only the handler uses it
@@ -67,7 +67,7 @@ func callOf(ctx context.Context) *call {
 // sourceOf names the source of a call, whose calls share a budget.
 func sourceOf(ctx context.Context) string {
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
-		return budget.SourceOf(p.Addr)
+		return limits.SourceOf(p.Addr)
 	}
 	return "unknown"
 }
@@ -197,9 +197,9 @@ func (c *call) hold(ctx context.Context, part *int64, n int64) error {
 }
 
 // overBudget is the status of a call for which a budget has no room.
-func overBudget(b *budget.Budget, reason string, retry time.Duration, err error) error {
+func overBudget(b *limits.Budget, reason string, retry time.Duration, err error) error {
 	what := "this call was refused"
-	if errors.Is(err, budget.ErrCut) {
+	if errors.Is(err, limits.ErrCut) {
 		what = "this call was ended"
 	}
 	return &limitError{

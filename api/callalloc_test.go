@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // inContext is a stream with a context.
@@ -27,7 +27,7 @@ func (s inContext) Context() context.Context { return s.ctx }
 const maxCallAllocations = 28
 
 func TestCallAllocations(t *testing.T) {
-	g := &gate{answers: budget.New(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout, stopping: t.Context()}
+	g := &gate{answers: limits.NewBudget(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout, stopping: t.Context()}
 	from := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 1}})
 	info := &tap.Info{}
 	one := &grpc.StreamServerInfo{IsServerStream: true}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/tap"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // readyStream sends and receives messages without waiting.
@@ -38,7 +38,7 @@ func TestOnlyWaitingEndsCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := &gate{answers: budget.New(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout, messageBytes: 1 << 10}
+				g := &gate{answers: limits.NewBudget(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout, messageBytes: 1 << 10}
 				stream, end := context.WithCancel(t.Context())
 				defer end()
 				ctx, err := g.tap(stream, &tap.Info{})
@@ -69,7 +69,7 @@ func TestOnlyWaitingEndsCall(t *testing.T) {
 
 // TestHandlerEndReleasesCall: a call's budget is free when its handler ends.
 func TestHandlerEndReleasesCall(t *testing.T) {
-	g := &gate{answers: budget.New(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout}
+	g := &gate{answers: limits.NewBudget(ofCalls, 1<<20, 1<<20), idle: DefaultIdleTimeout}
 	ctx, err := g.tap(t.Context(), &tap.Info{})
 	if err != nil {
 		t.Fatal(err)

@@ -6,8 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/handshake"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // boundedListener accepts connections up to the budgets of their sources. It
@@ -19,8 +18,8 @@ type boundedListener struct {
 
 // connGate is shared by the listeners of a server.
 type connGate struct {
-	silent *budget.Budget // connections that have not sent a byte
-	open   *budget.Budget // all others
+	silent *limits.Budget // connections that have not sent a byte
+	open   *limits.Budget // all others
 	idle   time.Duration  // how long a write may make no progress
 
 	mu    sync.Mutex
@@ -68,7 +67,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &boundedConn{Conn: inner, gate: l.gate, source: budget.SourceOf(inner.RemoteAddr())}
+		c := &boundedConn{Conn: inner, gate: l.gate, source: limits.SourceOf(inner.RemoteAddr())}
 		if l.gate.add(c) && c.count(l.gate.silent) == nil {
 			return c, nil
 		}
@@ -81,22 +80,22 @@ type boundedConn struct {
 	net.Conn
 	gate   *connGate
 	source string
-	turn   handshake.Turn
+	turn   limits.HandshakeSlot
 	spoke  atomic.Bool // has sent a byte; set by the one goroutine that reads
 
 	mu      sync.Mutex
-	account *budget.Account
+	account *limits.Account
 	closed  bool
 }
 
 // Turn returns the scheduling slot of its TLS handshake.
-func (c *boundedConn) Turn() *handshake.Turn { return &c.turn }
+func (c *boundedConn) HandshakeSlot() *limits.HandshakeSlot { return &c.turn }
 
 // Source returns its host.
 func (c *boundedConn) Source() string { return c.source }
 
 // count moves the connection to b.
-func (c *boundedConn) count(b *budget.Budget) error {
+func (c *boundedConn) count(b *limits.Budget) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

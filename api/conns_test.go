@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/grpc/test/bufconn"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // fakeConn delivers a byte at each read.
@@ -50,8 +50,8 @@ func (l *knocks) Accept() (net.Conn, error) {
 
 func testConnGate(silent, open int64) *connGate {
 	return &connGate{
-		silent: budget.NewReplacing("silent", silent),
-		open:   budget.New("open", open, open/2),
+		silent: limits.NewReplacingBudget("silent", silent),
+		open:   limits.NewBudget("open", open, open/2),
 		idle:   DefaultIdleTimeout,
 	}
 }
@@ -115,7 +115,7 @@ func TestConnectionsOfOneSource(t *testing.T) {
 		}
 		_, err = c.Read(make([]byte, 1))
 		refused := i == 2 || i == 3
-		if errors.Is(err, budget.ErrExceeded) != refused || conns[i].closed != refused {
+		if errors.Is(err, limits.ErrExceeded) != refused || conns[i].closed != refused {
 			t.Errorf("connection %d: %v", i, err)
 		}
 	}

@@ -120,7 +120,7 @@ func classify(err error) (codes.Code, string) {
 		return codes.NotFound, ReasonNoCollection
 	}
 	if code, reason, ok := failures.GRPC(err); ok {
-		return code, reason
+		return codes.Code(code), reason
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

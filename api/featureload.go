@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Uploads of features
@@ -45,7 +45,7 @@ type featureUpload struct {
 	c       FeatureCollection
 	name    string
 	strict  bool
-	account *budget.Account
+	account *limits.Account
 	slots   chan struct{} // of features in flight
 	pending sync.WaitGroup
 

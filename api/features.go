@@ -9,9 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -111,10 +111,10 @@ type features struct {
 	backend atomic.Pointer[FeatureBackend] // nil: not loaded yet
 	boxes   Backend
 	options options
-	loads   *budget.Budget // bytes of Loads in progress
+	loads   *limits.Budget // bytes of Loads in progress
 	turns   stepper        // of calls that take long
 	// watches counts areas. It is replaced before there is a backend.
-	watches atomic.Pointer[budget.Budget]
+	watches atomic.Pointer[limits.Budget]
 }
 
 // ready returns the backend, once it is loaded.

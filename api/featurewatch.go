@@ -12,7 +12,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -47,12 +47,12 @@ type watchLimiter interface{ WatchLimits() store.WatchLimits }
 
 // newWatchBudget returns the budget for the watches of a backend, or before one
 // is loaded. A source may use a quarter, and another quarter over RDMA.
-func newWatchBudget(b FeatureBackend) *budget.Budget {
+func newWatchBudget(b FeatureBackend) *limits.Budget {
 	areas := int64(watchAreas)
 	if l, ok := b.(watchLimiter); ok {
 		areas = int64(cmp.Or(l.WatchLimits().Areas, watchAreas))
 	}
-	return budget.New("areas watched over gRPC", areas, (areas+3)/4)
+	return limits.NewBudget("areas watched over gRPC", areas, (areas+3)/4)
 }
 
 // featureWatch is one Watch.
@@ -62,7 +62,7 @@ type featureWatch struct {
 	stream grpc.ServerStream
 	req    *catfishv1.FeatureServiceWatchRequest
 	w      *store.Watcher
-	budget *budget.Budget
+	budget *limits.Budget
 	sel    selection
 	bytes  int64 // held in addition to the batch
 	batch  []byte
@@ -95,7 +95,7 @@ func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
 }
 
 // begin creates the watcher.
-func (r *featureWatch) begin(c FeatureCollection, account *budget.Account) (err error) {
+func (r *featureWatch) begin(c FeatureCollection, account *limits.Account) (err error) {
 	areas := r.req.GetAreas()
 	switch {
 	case len(areas) == 0:
@@ -120,7 +120,7 @@ func (r *featureWatch) begin(c FeatureCollection, account *budget.Account) (err 
 }
 
 // count counts these watchers and areas.
-func (r *featureWatch) count(account *budget.Account, watchers, areas int64) error {
+func (r *featureWatch) count(account *limits.Account, watchers, areas int64) error {
 	if err := account.Take(watchers*watchUnits + areas); err != nil {
 		return overBudget(r.budget, ReasonWatchLimit, busyRetry, err)
 	}
@@ -129,7 +129,7 @@ func (r *featureWatch) count(account *budget.Account, watchers, areas int64) err
 }
 
 // add adds the areas to the watcher. Each is prepared once, in its own step.
-func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, account *budget.Account) error {
+func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, account *limits.Account) error {
 	p := r.pacer(r.ctx)
 	defer p.end()
 	names := make(map[string]struct{}, len(areas))

@@ -15,18 +15,18 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/catfish-index/catfish/internal/certs/certstest"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // oneTurn is a backend with a single scheduling slot.
 type oneTurn struct {
 	backend
-	*turns.Turns
+	*limits.Slots
 	begun, active atomic.Int64
 }
 
 func (b *oneTurn) RunStep(ctx context.Context, source string, step func()) error {
-	return b.Turns.RunStep(ctx, source, func() {
+	return b.Slots.RunStep(ctx, source, func() {
 		b.begun.Add(1)
 		b.active.Add(1)
 		defer b.active.Add(-1)
@@ -43,7 +43,7 @@ func testHandshakes(t *testing.T, f func(t *testing.T, l *bufconn.Listener, b *o
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b := &oneTurn{backend: backend{"default": &fake{}}, Turns: turns.New(1)}
+		b := &oneTurn{backend: backend{"default": &fake{}}, Slots: limits.NewSlots(1)}
 		s := NewServer(b, WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}))
 		l := bufconn.Listen(64 << 10)
 		served := make(chan error, 1)

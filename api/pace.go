@@ -3,15 +3,15 @@ package api
 import (
 	"context"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // pacer shares the scheduling slots between a search of features and other long
 // calls. Most searches use none, so the source is looked up only when one does.
-type pacer struct{ turns.Pacer }
+type pacer struct{ limits.Pacer }
 
 func (s *features) pacer(ctx context.Context) *pacer {
-	return &pacer{turns.Pacer{Of: s.turns, Ctx: ctx}}
+	return &pacer{limits.Pacer{Of: s.turns, Ctx: ctx}}
 }
 
 func (p *pacer) pace() error {

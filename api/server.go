@@ -16,8 +16,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/internal/handshake"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 const (
@@ -65,7 +64,7 @@ type Server struct {
 	stop     context.CancelFunc
 	calls    *gate
 	conns    *connGate
-	loads    *budget.Budget
+	loads    *limits.Budget
 	features *features // nil: not served
 }
 
@@ -76,21 +75,21 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s := &Server{health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
-		answers: budget.New("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
+		answers: limits.NewBudget("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
 		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), backend: b, keys: o.keys,
 		stopping: s.stopping,
 	}
-	s.loads = budget.New("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
+	s.loads = limits.NewBudget("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
 	s.conns = &connGate{
-		silent: budget.NewReplacing("silent gRPC connections", maxSilent),
-		open: budget.New("gRPC connections", int64(o.maxConnections),
+		silent: limits.NewReplacingBudget("silent gRPC connections", maxSilent),
+		open: limits.NewBudget("gRPC connections", int64(o.maxConnections),
 			int64(o.maxConnections+1)/2),
 		idle: o.idle,
 	}
 	var admitting []grpc.ServerOption
 	turns := stepperOf(b)
 	if o.tls != nil {
-		t := handshake.InTurns(o.tls, turns, handshakeTimeout)
+		t := limits.HandshakesInSlots(o.tls, turns, handshakeTimeout)
 		admitting = append(admitting, grpc.Creds(credentials.NewTLS(t)))
 	}
 	if o.keys != nil {
@@ -169,7 +168,7 @@ func (s *Server) Serve(l net.Listener) error {
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	var all []catfish.BudgetStats
-	budgets := []*budget.Budget{s.calls.answers, s.loads, s.conns.open, s.conns.silent}
+	budgets := []*limits.Budget{s.calls.answers, s.loads, s.conns.open, s.conns.silent}
 	if s.features != nil {
 		budgets = append(budgets, s.features.watches.Load())
 	}

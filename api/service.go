@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -17,7 +17,7 @@ type service struct {
 	backend Backend
 	options options
 
-	loads *budget.Budget // bytes of Loads in progress
+	loads *limits.Budget // bytes of Loads in progress
 	turns stepper        // of calls that take long
 
 	// results keeps *[]rstar.Item for Search to collect answers in.

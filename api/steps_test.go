@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -137,7 +137,7 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 		},
 	} {
 		tree := longTree(t, items)
-		own := turns.New(1)
+		own := limits.NewSlots(1)
 		s := &service{backend: backend{"default": tree}, options: newOptions(nil), turns: own}
 		const looks = 2 // when the call begins, and before the second step
 		ss := &sink{ctx: &expiring{t.Context(), looks}}

@@ -3,7 +3,7 @@ package api
 import (
 	"runtime"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // stepper lets a few long calls work at a time, in the order in which they
@@ -11,12 +11,12 @@ import (
 // each step. So a short call never waits behind a long one, and calls without a
 // slot have the other processors. A Backend that implements it shares its slots
 // with the calls, as *catfish.Server does.
-type stepper = turns.Stepper
+type stepper = limits.Stepper
 
 // stepperOf leaves at least half of the processors, if there are two.
 func stepperOf(b Backend) stepper {
 	if s, ok := b.(stepper); ok {
 		return s
 	}
-	return turns.New(max(1, runtime.GOMAXPROCS(0)/2))
+	return limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))
 }

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -29,7 +29,7 @@ type upload struct {
 	*service
 	name    string
 	call    *call
-	account *budget.Account
+	account *limits.Account
 	items   []rstar.Item
 }
 

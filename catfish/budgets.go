@@ -2,7 +2,7 @@ package catfish
 
 import (
 	"github.com/catfish-index/catfish/internal/hostmem"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // What clients may hold of a server (docs/security.md). Package budget has the
@@ -33,9 +33,9 @@ type budgets struct {
 	// answers are bytes that wait for clients to take them: answers made in steps,
 	// and bytes that do not fit into a ring or a socket. The bytes of values that
 	// are put in parts count, too.
-	answers *budget.Budget
+	answers *limits.Budget
 	// rings are the bytes of connections' rings at this end.
-	rings *budget.Budget
+	rings *limits.Budget
 }
 
 const (
@@ -50,9 +50,9 @@ func newBudgets(memory int64) budgets {
 	answers, rings := memory/answersPart, memory/ringsPart
 	return budgets{
 		// A source may take half, so that there is always room for a second.
-		answers: budget.New("bytes of answers", answers, answers/2),
+		answers: limits.NewBudget("bytes of answers", answers, answers/2),
 		// All clients may be of one host. Those with large rings give way first.
-		rings: budget.New("bytes of rings", rings, rings),
+		rings: limits.NewBudget("bytes of rings", rings, rings),
 	}
 }
 
@@ -71,7 +71,7 @@ type BudgetStats struct {
 // budgetStats lists all budgets of the server.
 func (s *Server) budgetStats() []BudgetStats {
 	var l []BudgetStats
-	for _, b := range []*budget.Budget{
+	for _, b := range []*limits.Budget{
 		s.budgets.answers, s.budgets.rings, s.watchBudget,
 		s.streams.silent, s.streams.conns, s.streams.unsent,
 		s.shm.silent, s.shm.connections, s.shm.mapped,

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 )
@@ -30,7 +30,7 @@ type collection struct {
 	slab    *slabMemory     // of the tree, or of the records
 	index   *slabMemory     // of the records' keys
 	heap    *slabMemory     // of the features' records
-	account *budget.Account // of the client that created it; nil: the server's owner
+	account *limits.Account // of the client that created it; nil: the server's owner
 	// shards are nil if the collection is not divided. This one has number shard.
 	shards *shards
 	shard  int
@@ -148,7 +148,7 @@ func (n newCollection) kind() string {
 
 // create makes a collection, unless there is one of that name. account is of the
 // client that requests it; nil: the server's owner does.
-func (cs *collections) create(name string, s *Server, what newCollection, account *budget.Account) (*collection, error) {
+func (cs *collections) create(name string, s *Server, what newCollection, account *limits.Account) (*collection, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if c, err := cs.byName(name); err == nil {
@@ -222,7 +222,7 @@ func (cs *collections) numbers(n int) (nums []uint32, err error) {
 }
 
 // make makes a collection in the first free slots.
-func (cs *collections) make(name string, s *Server, what newCollection, account *budget.Account) (*collection, error) {
+func (cs *collections) make(name string, s *Server, what newCollection, account *limits.Account) (*collection, error) {
 	if cs.closed {
 		return nil, ErrClosed
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // Collections come and go while workers and clients search them.
@@ -127,8 +127,8 @@ func (v *service) manage(kind fastmsg.Kind, p []byte) error {
 
 // newClientCollections bounds what each source creates, not the sum: to make room, a
 // budget would drop another client's data. The table bounds the total.
-func newClientCollections(share int) *budget.Budget {
-	return budget.New("collections that clients created", 1<<62, int64(share))
+func newClientCollections(share int) *limits.Budget {
+	return limits.NewBudget("collections that clients created", 1<<62, int64(share))
 }
 
 // source names the present request's client in budgets: the user for connections of
@@ -141,7 +141,7 @@ func (v *service) source() string {
 	if i := strings.LastIndex(p, "uid "); i >= 0 && v.transport == TransportSHM {
 		return p[i:]
 	}
-	return budget.SourceOf(peerAddr(p))
+	return limits.SourceOf(peerAddr(p))
 }
 
 // peerAddr is the text of an address.

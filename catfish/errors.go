@@ -7,9 +7,9 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
@@ -112,7 +112,7 @@ func RetrySafe(err error) bool {
 	case errors.As(err, &r):
 		return r.done == 0 && !errors.Is(r, ErrServer)
 	}
-	for _, e := range []error{ErrUnauthenticated, ErrBusy, budget.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect, record.ErrTooLarge} {
+	for _, e := range []error{ErrUnauthenticated, ErrBusy, limits.ErrExceeded, ErrNotReady, ErrRestarted, ErrOption, ErrKind, rstar.ErrBadRect, record.ErrTooLarge} {
 		if errors.Is(err, e) {
 			return true
 		}

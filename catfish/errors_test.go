@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -26,7 +26,7 @@ func TestFailures(t *testing.T) {
 		{ErrNotReady, 0, ErrNotReady, true},
 		{ErrBusy, 0, ErrBusy, true},
 		{ErrTooLarge, 0, ErrTooLarge, true},
-		{budget.ErrExceeded, 0, ErrBusy, true},
+		{limits.ErrExceeded, 0, ErrBusy, true},
 		{errors.New("a defect"), 0, ErrServer, false},
 	} {
 		err := getFailure(appendFailure(nil, fmt.Errorf("op: %w", c.err), c.done))

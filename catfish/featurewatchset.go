@@ -6,22 +6,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
 // newWatchBudget: a source may use a quarter, as over gRPC, so that a source that uses
 // both leaves half to others.
-func newWatchBudget(l store.WatchLimits) *budget.Budget {
+func newWatchBudget(l store.WatchLimits) *limits.Budget {
 	areas := int64(cmp.Or(l.Areas, watchedAreas))
-	return budget.New("watched areas", areas, (areas+3)/4)
+	return limits.NewBudget("watched areas", areas, (areas+3)/4)
 }
 
 // watch is a connection's watcher of one id.
 type watch struct {
 	w       *store.Watcher
 	pos     uint64 // of the last answer
-	account *budget.Account
+	account *limits.Account
 	last    time.Duration      // time of the last answer, by Server.now
 	stop    context.CancelFunc // of the request that owns it; nil: none
 	ended   bool               // it is closed after that request

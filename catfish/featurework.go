@@ -3,7 +3,7 @@ package catfish
 import (
 	"errors"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // work is a request that another goroutine carries out in scheduling slots.
@@ -40,7 +40,7 @@ func (w *work) begin(a lateAnswer) {
 // doing is the state of a work: its scheduling slot, and the bytes that it holds of its
 // connection's account.
 type doing struct {
-	*turns.Job
+	*limits.Job
 	s            *Server
 	to           lateAnswer
 	kept, answer int64

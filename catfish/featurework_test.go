@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
@@ -80,7 +80,7 @@ func TestWorkStopsAfterDisconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &doing{Job: turns.New(1).Job(t.Context(), "a"), to: lateAnswer{socket: l}}
+	d := &doing{Job: limits.NewSlots(1).Job(t.Context(), "a"), to: lateAnswer{socket: l}}
 	if err := d.pause(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -61,7 +61,7 @@ type long struct {
 	found bool          // the search has ended
 	next  []rstar.Item  // the piece to send next
 	held  int64         // bytes of scan.Held, counted in the budget
-	turn  *turns.Turn   // scheduling slot, for the steps of a worker
+	turn  *limits.Slot  // scheduling slot, for the steps of a worker
 }
 
 // bytes is the size of the answer, once the search has ended.
@@ -206,7 +206,7 @@ func (h *handler) ends(c *fastmsg.Conn, l *long) {
 }
 
 // newTurns lets long requests have half of the processors.
-func newTurns() *turns.Turns { return turns.New(max(1, runtime.GOMAXPROCS(0)/2)) }
+func newTurns() *limits.Slots { return limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // hasTurn reports whether l may make a step now. Otherwise it parks c until
 // then.

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // mux shares the server's TCP port. For each connection, a goroutine reads the
@@ -71,7 +71,7 @@ func (m *mux) run(ctx context.Context) error {
 // opened in the order of arrival, which decides which connection is shed first.
 func (m *mux) arrived(ctx context.Context, c net.Conn) {
 	var cut atomic.Pointer[error]
-	place := m.budgets.silent.Open(budget.SourceOf(c.RemoteAddr()), func(err error) {
+	place := m.budgets.silent.Open(limits.SourceOf(c.RemoteAddr()), func(err error) {
 		cut.Store(&err)
 		c.Close()
 	})
@@ -141,7 +141,7 @@ func (m *mux) route(ctx context.Context, c net.Conn, kind uint16, err error) (pa
 
 // count takes a place for a connection among those that are served.
 func (m *mux) count(c net.Conn) (*countedConn, error) {
-	place := m.budgets.conns.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
+	place := m.budgets.conns.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
 	if err := place.Take(1); err != nil {
 		place.Close()
 		return nil, err
@@ -152,7 +152,7 @@ func (m *mux) count(c net.Conn) (*countedConn, error) {
 // countedConn gives its place back when it is closed.
 type countedConn struct {
 	net.Conn
-	place *budget.Account
+	place *limits.Account
 	guard *guard // nil: clients need no key
 }
 

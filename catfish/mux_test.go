@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // pipeListener accepts the ends of pipes that dial makes.
@@ -108,7 +108,7 @@ func TestSilentSources(t *testing.T) {
 			t.Errorf("the oldest silent connection: %v, want its end", err)
 		}
 		errs := refused()
-		if want := 10*maxSilent + 1; len(errs) != want || !errors.Is(errs[0], budget.ErrCut) {
+		if want := 10*maxSilent + 1; len(errs) != want || !errors.Is(errs[0], limits.ErrCut) {
 			t.Errorf("%d were cut, want %d; the log says %v", len(errs), want, errs[:1])
 		}
 	})
@@ -138,7 +138,7 @@ func TestSlowPreamble(t *testing.T) {
 func TestConnectionTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newStreamBudgets(4 << 30)
-		b.conns = budget.New("TCP connections", 3, 2)
+		b.conns = limits.NewBudget("TCP connections", 3, 2)
 		l, _, refused := testMux(t, b)
 		open := func(host string) net.Conn {
 			c := l.dial(t, host)
@@ -159,7 +159,7 @@ func TestConnectionTotal(t *testing.T) {
 			t.Errorf("the refused client was told: %v", call.err)
 		}
 		synctest.Wait()
-		if errs := refused(); len(errs) != 1 || !errors.Is(errs[0], budget.ErrExceeded) {
+		if errs := refused(); len(errs) != 1 || !errors.Is(errs[0], limits.ErrExceeded) {
 			t.Errorf("the log says %v", errs)
 		}
 		if u := b.conns.Use(); u.Used != 2 {

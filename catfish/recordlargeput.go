@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/record"
 )
 
@@ -29,7 +29,7 @@ import (
 // The memory of an upload counts against the budget of answers, for the
 // connection's source. It is given back, and the draft discarded, when the upload
 // is put or fails, when the connection ends, when no part came for uploadTimeout,
-// and when others need the room (budget.Account's cut). A client whose upload has
+// and when others need the room (limits.Account's cut). A client whose upload has
 // ended gets ErrBusy for its next part: nothing was changed, and it may begin again.
 
 const (
@@ -50,7 +50,7 @@ type upload struct {
 	body    []byte        // of a feature, which the store's log needs whole
 	of      uint32        // bytes of the whole value
 	last    time.Duration // when the last part came, by Server.now
-	account *budget.Account
+	account *limits.Account
 	cut     atomic.Bool // others need the room: no part is taken any more
 }
 

@@ -16,11 +16,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/quietlog"
 	"github.com/catfish-index/catfish/internal/recording"
-	"github.com/catfish-index/catfish/internal/turns"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
@@ -45,17 +44,17 @@ type Server struct {
 	features  features
 	backingUp sync.Mutex // held while a backup is made
 	// clientColls counts the collections that clients created, by source.
-	clientColls *budget.Budget
+	clientColls *limits.Budget
 	monitor     *heartbeat.Monitor
 
 	budgets budgets
 	memory  memory
-	turns   *turns.Turns
+	turns   *limits.Slots
 	checks  checks
 	uploads uploads // in flight
 
 	watchSets   watchSets
-	watchBudget *budget.Budget // areas that clients watch
+	watchBudget *limits.Budget // areas that clients watch
 
 	rec    *recording.Recorder // nil: nothing is recorded
 	access *gatekeeper         // nil: clients need no key

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma/shm"
 )
 
 // shmBudgets bound what the clients of a server's shm hold together.
 type shmBudgets struct {
-	silent, connections, mapped *budget.Budget
+	silent, connections, mapped *limits.Budget
 }
 
 // mappedByDefault is how much the server maps of a client with a ring of the
@@ -26,11 +26,11 @@ const restingSHM = 112 << 10
 func newSHMBudgets(memory int64) shmBudgets {
 	n := max(1, min(shm.MaxConnections(), memory/shmPart/restingSHM))
 	return shmBudgets{
-		silent:      budget.NewReplacing("shm connections without a hello", shm.MaxSilent),
-		connections: budget.New("shm connections", n, n),
+		silent:      limits.NewReplacingBudget("shm connections without a hello", shm.MaxSilent),
+		connections: limits.NewBudget("shm connections", n, n),
 		// A client with the default ring is never refused; larger rings give
 		// way when there are many.
-		mapped: budget.New("bytes mapped of shm clients", n*mappedByDefault, n*mappedByDefault),
+		mapped: limits.NewBudget("bytes mapped of shm clients", n*mappedByDefault, n*mappedByDefault),
 	}
 }
 

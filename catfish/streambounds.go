@@ -1,7 +1,7 @@
 package catfish
 
 import (
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // streamBudgets bound the resources of the peers of the server's TCP port, by
@@ -9,12 +9,12 @@ import (
 type streamBudgets struct {
 	// silent are connections whose preamble has not arrived, or that are
 	// being refused.
-	silent *budget.Budget
+	silent *limits.Budget
 	// conns are connections that are served: soft's queue pairs and plain sockets.
-	conns *budget.Budget
+	conns *limits.Budget
 	// unsent are the bytes that soft's queue pairs hold until clients take
 	// them.
-	unsent *budget.Budget
+	unsent *limits.Budget
 }
 
 const (
@@ -38,9 +38,9 @@ func newStreamBudgets(memory int64) *streamBudgets {
 	conns := min(memory/streamsPart/connBytes, descriptors()/2)
 	unsent := memory / unsentPart
 	return &streamBudgets{
-		silent: budget.NewReplacing("connections that have not said what for", maxSilent),
-		conns:  budget.New("TCP connections", conns, conns),
-		unsent: budget.New("bytes that soft's clients have yet to take", unsent, unsent),
+		silent: limits.NewReplacingBudget("connections that have not said what for", maxSilent),
+		conns:  limits.NewBudget("TCP connections", conns, conns),
+		unsent: limits.NewBudget("bytes that soft's clients have yet to take", unsent, unsent),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // The server's end of plain sockets. A client may rest between requests without a
@@ -54,7 +54,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	if s.rec != nil {
 		client = s.rec.Client()
 	}
-	account := tcpAccount{s.budgets.answers.Open(budget.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
+	account := tcpAccount{s.budgets.answers.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
 	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
 	if counted, ok := c.(*countedConn); ok && counted.guard != nil {
 		peer.guard = counted.guard
@@ -94,7 +94,7 @@ func (s *Server) serveTCP(c net.Conn) {
 }
 
 // tcpAccount is the budget account of a plain socket.
-type tcpAccount struct{ *budget.Account }
+type tcpAccount struct{ *limits.Account }
 
 func (a tcpAccount) Hold(n int64) error { return a.Take(n) }
 func (a tcpAccount) Unhold(n int64)     { a.Give(n) }

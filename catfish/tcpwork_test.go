@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -108,7 +108,7 @@ func TestUnreadAnswerCounts(t *testing.T) {
 // a write, which by then is complete, does not fail.
 func TestRefusedAnswer(t *testing.T) {
 	s, search := manyAt(t, 6_000)
-	s.budgets.answers = budget.New("bytes of answers", 1, 1)
+	s.budgets.answers = limits.NewBudget("bytes of answers", 1, 1)
 	c := pipeTo(t, s)
 	r := bufio.NewReader(c)
 	ask := func(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte) {

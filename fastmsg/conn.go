@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Conn is the server's end of a connection. It belongs to its Worker:
@@ -30,10 +30,10 @@ type Conn struct {
 	rides    int  // bytes of ride that the next answer brings
 	sayRead  bool // report again how much of the request ring was read
 	backlog  backlog
-	account  *budget.Account // of the bytes that wait here
+	account  *limits.Account // of the bytes that wait here
 	later    int             // requests in flight that are answered later
 	source   string
-	rings    *budget.Account // of the rings
+	rings    *limits.Account // of the rings
 	wrs      [maxWRs]rdma.WorkRequest
 
 	failed error // why the connection will be closed

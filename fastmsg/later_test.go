@@ -10,8 +10,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // laterOf hands the requests of kindLong to other goroutines, and echoes kindSoon.
@@ -272,7 +272,7 @@ func TestLaterOfClosedConnection(t *testing.T) {
 	const n, bytesEach = 100, 1000
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
-		b := budget.New("bytes of answers", 1<<20, 1<<20)
+		b := limits.NewBudget("bytes of answers", 1<<20, 1<<20)
 		s := serve(t, p, h, WorkerConfig{Budget: b})
 		ctx, cancel := context.WithCancel(within(t))
 		c := s.dial(t, CallerConfig{})
@@ -326,7 +326,7 @@ func TestLaterOfEndedWorker(t *testing.T) {
 	const n = 200
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
-		b := budget.New("bytes of answers", 1<<20, 1<<20)
+		b := limits.NewBudget("bytes of answers", 1<<20, 1<<20)
 		s := serve(t, p, h, WorkerConfig{Budget: b})
 		c := s.dial(t, CallerConfig{})
 		var calls sync.WaitGroup
@@ -365,7 +365,7 @@ func TestLaterIsBounded(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
 		const room = 10 * laterBytes
-		b := budget.New("bytes of answers", room, room)
+		b := limits.NewBudget("bytes of answers", room, room)
 		s := serve(t, p, h, WorkerConfig{MaxLater: 3, Budget: b})
 		c := s.dial(t, CallerConfig{})
 		done := make(chan error, 3)
@@ -385,7 +385,7 @@ func TestLaterIsBounded(t *testing.T) {
 				t.Fatalf("%q of kind %d, %v; want %q", got, kind, err, want)
 			}
 		}
-		refused(room, budget.ErrExceeded.Error())
+		refused(room, limits.ErrExceeded.Error())
 		for range 3 {
 			ask(0)
 		}
@@ -414,7 +414,7 @@ func TestLargeLaterAnswers(t *testing.T) {
 	const n, size = 20, 20_000
 	overProviders(t, func(t *testing.T, p provider) {
 		h := newLaterOf()
-		b := budget.New("bytes of answers", 4<<20, 4<<20)
+		b := limits.NewBudget("bytes of answers", 4<<20, 4<<20)
 		s := serve(t, p, h, WorkerConfig{Budget: b})
 		c := s.dial(t, CallerConfig{RingBytes: MinRingBytes})
 		var calls sync.WaitGroup
@@ -439,7 +439,7 @@ func TestLargeLaterAnswers(t *testing.T) {
 		})
 		a := <-h.asked
 		a.Respond(kindLong, make([]byte, 5<<20))
-		if err := <-h.ended; !errors.Is(err, budget.ErrExceeded) {
+		if err := <-h.ended; !errors.Is(err, limits.ErrExceeded) {
 			t.Fatal(err)
 		}
 		calls.Wait()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // Rings count in full, also those that clients choose; rings that do not fit are
@@ -17,7 +17,7 @@ func TestRingsCountAgainstBudget(t *testing.T) {
 		if p.fetch { // and the ring of answers to fetch
 			small += DefaultRingBytes
 		}
-		b := budget.New("bytes of rings", 2*small, 2*small)
+		b := limits.NewBudget("bytes of rings", 2*small, 2*small)
 		ended := make(chan error, 4)
 		s := serve(t, p, handlerFuncs{serve: echo, closed: func(_ *Conn, err error) { ended <- err }}, WorkerConfig{Rings: b})
 		c, err := Dial(within(t), p.open(t), s.addr, CallerConfig{InMemory: p.inMemory, Fetch: p.fetch})
@@ -54,7 +54,7 @@ func TestLargeRingsMakeRoom(t *testing.T) {
 		if p.fetch {
 			total += MaxRingBytes
 		}
-		b := budget.New("bytes of rings", total, total)
+		b := limits.NewBudget("bytes of rings", total, total)
 		ended := make(chan error, 4)
 		s := serve(t, p, handlerFuncs{serve: echo, closed: func(_ *Conn, err error) { ended <- err }}, WorkerConfig{Rings: b})
 		other := b.Open("another source", func(error) {})
@@ -68,7 +68,7 @@ func TestLargeRingsMakeRoom(t *testing.T) {
 			if err := other.Take(4 << 20); err != nil {
 				t.Fatal(err)
 			}
-			if err := <-ended; !errors.Is(err, budget.ErrCut) {
+			if err := <-ended; !errors.Is(err, limits.ErrCut) {
 				t.Errorf("ended by %v", err)
 			}
 			other.Give(4 << 20)
@@ -80,7 +80,7 @@ func TestLargeRingsMakeRoom(t *testing.T) {
 // opened.
 func TestCutWhileAccepted(t *testing.T) {
 	p := providers[0]
-	b := budget.New("bytes of rings", 10<<20, 10<<20)
+	b := limits.NewBudget("bytes of rings", 10<<20, 10<<20)
 	dev := p.open(t)
 	lis, err := dev.Listen(p.addr(t))
 	if err != nil {
@@ -117,7 +117,7 @@ func TestCutWhileAccepted(t *testing.T) {
 	w.inbox = append(w.inbox, c)
 	w.takeOver()
 	w.turn()
-	if !errors.Is(ended, budget.ErrCut) || len(w.conns) != 0 {
+	if !errors.Is(ended, limits.ErrCut) || len(w.conns) != 0 {
 		t.Errorf("ended by %v, %d connections", ended, len(w.conns))
 	}
 	<-dialed

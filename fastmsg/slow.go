@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Clients that do not take their answers
@@ -123,5 +123,5 @@ func sourceOf(x any, peer string) string {
 	if of, ok := x.(rdma.Sourced); ok {
 		return of.Source()
 	}
-	return budget.SourceOfPeer(peer)
+	return limits.SourceOfPeer(peer)
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // A request to a stepper: kind 1 is answered at once, kind 2 in steps.
@@ -225,7 +225,7 @@ func TestSlowClientIsNotCut(t *testing.T) {
 
 func TestAnswersOverBudget(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
-		b := budget.New("bytes of answers", 1<<20, 1<<20)
+		b := limits.NewBudget("bytes of answers", 1<<20, 1<<20)
 		ended := make(chan error, 4)
 		s := serve(t, p, handlerFuncs{
 			serve: func(c *Conn, m Message) {
@@ -250,7 +250,7 @@ func TestAnswersOverBudget(t *testing.T) {
 		if _, _, err = c.Call(within(t), kindSoon, []byte("respond"), nil); err == nil {
 			t.Fatal("an answer over the budget arrived")
 		}
-		if err := <-ended; !errors.Is(err, budget.ErrExceeded) {
+		if err := <-ended; !errors.Is(err, limits.ErrExceeded) {
 			t.Fatalf("ended with %v", err)
 		}
 		if u := b.Use(); u.Used != 0 || u.Refused != 2 {
@@ -262,7 +262,7 @@ func TestAnswersOverBudget(t *testing.T) {
 // The client that holds most makes room, although it is idle at the moment.
 func TestLargestMakesRoom(t *testing.T) {
 	p := providers[0]
-	b := budget.New("bytes of answers", 100, 100)
+	b := limits.NewBudget("bytes of answers", 100, 100)
 	ended, held := make(chan error, 4), make(chan struct{}, 4)
 	s := serve(t, p, handlerFuncs{
 		serve: func(c *Conn, m Message) {
@@ -282,7 +282,7 @@ func TestLargestMakesRoom(t *testing.T) {
 	if _, _, err := c.Call(within(t), kindSoon, []byte{50}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, budget.ErrCut) {
+	if err := <-ended; !errors.Is(err, limits.ErrCut) {
 		t.Fatal(err)
 	}
 	// Now the connection holds most, and sleeps.
@@ -293,7 +293,7 @@ func TestLargestMakesRoom(t *testing.T) {
 	if err := b.Open("fourth", nil).Take(30); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-ended; !errors.Is(err, budget.ErrCut) {
+	if err := <-ended; !errors.Is(err, limits.ErrCut) {
 		t.Fatal(err)
 	}
 	select {

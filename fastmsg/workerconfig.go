@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // Handler handles the requests that a Worker receives. All calls come from
@@ -39,12 +39,12 @@ type WorkerConfig struct {
 	// encoded answers beyond 64 KiB of a connection, requests that are answered
 	// later, and the bytes that Conn.Hold takes. A source is a host, or a
 	// process of this one. Nil: without bounds.
-	Budget *budget.Budget
+	Budget *limits.Budget
 	// Rings counts how much memory of this process the rings of connections may
 	// take (RingsBytes): a client chooses the size of its response ring, and
 	// the worker keeps a copy of that ring. A connection that Rings refuses is
 	// rejected. Nil: without bounds.
-	Rings *budget.Budget
+	Rings *limits.Budget
 	// MaxLater is how many requests of one connection may be answered later
 	// (Conn.Later) at a time; 0: as many as a Caller has in flight by default.
 	MaxLater int

@@ -13,7 +13,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/cql2"
 )
@@ -56,7 +56,7 @@ const (
 
 // followed is what is to be followed, by name, and has room for it.
 func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error) {
-	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
 	q.params.later = true
 	var specs []areaSpec

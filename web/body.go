@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // body reads the body of a request. What it takes stays in the budget.
@@ -113,7 +113,7 @@ func (q *request) sendCoded(status int, contentType string, c coding, body []byt
 		if _, err := q.w.Write(body[:n]); err != nil {
 			return nil //nolint:nilerr // The client has gone: nobody is left to tell.
 		}
-		if body = body[n:]; len(body) > 0 && errors.Is(context.Cause(q.ctx), budget.ErrCut) {
+		if body = body[n:]; len(body) > 0 && errors.Is(context.Cause(q.ctx), limits.ErrCut) {
 			panic(http.ErrAbortHandler) // Others get what it held.
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
@@ -267,7 +267,7 @@ func ringOf(n int) string {
 // Uploads take turns with whatever takes long.
 func TestUploadTakesTurns(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
-	h := &countingHost{alone: alone{turns.New(1)}}
+	h := &countingHost{alone: alone{limits.NewSlots(1)}}
 	w.host = h
 	rings := make([]string, 200) // Checking one takes a while.
 	for i := range rings {

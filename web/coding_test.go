@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -183,7 +183,7 @@ func TestCompressingTakesTurns(t *testing.T) {
 	w.grid(3000)
 	const all = empty + "?limit=3000&numberMatched=false"
 	begun := func(headers ...string) (int64, answer) {
-		h := &countingHost{alone: alone{turns.New(1)}}
+		h := &countingHost{alone: alone{limits.NewSlots(1)}}
 		w.host = h
 		a := w.must(w.get(all, headers...), http.StatusOK)
 		// One that is over gives way to the next.

@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -185,7 +185,7 @@ func (q *request) collections() error {
 		return err
 	}
 	all := []about{}
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	p := &limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer p.End()
 	for i, c := range served {
 		if i > 0 { // A description takes up to a millisecond.

@@ -8,7 +8,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // Compressing answers (docs/decisions/compression.md)
@@ -102,7 +102,7 @@ func (q *request) compress(c coding, out *[]byte, body []byte) (ok bool) {
 		return false
 	}
 	defer q.account.Give(encoderBytes)
-	p := &turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	p := &limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer p.End()
 	b, err := encode(c, (*out)[:0], body, func(size int) error {
 		if err := q.hold(&q.holds.coded, int64(size)); err != nil {

@@ -5,15 +5,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/handshake"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // boundedListener accepts connections as far as their sources may have more.
 // A connection over the budget is closed.
 type boundedListener struct {
 	net.Listener
-	open *budget.Budget
+	open *limits.Budget
 	idle time.Duration // how long a write may make no progress
 }
 
@@ -24,7 +23,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &boundedConn{
-			Conn: inner, idle: l.idle, source: budget.SourceOf(inner.RemoteAddr()), loopback: isLoopback(inner.LocalAddr()),
+			Conn: inner, idle: l.idle, source: limits.SourceOf(inner.RemoteAddr()), loopback: isLoopback(inner.LocalAddr()),
 		}
 		if inner.LocalAddr().Network() == "unix" {
 			c.source = "unix"
@@ -41,7 +40,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 // boundedConn counts in the budget of its source until it is closed.
 type boundedConn struct {
 	net.Conn
-	account  *budget.Account
+	account  *limits.Account
 	idle     time.Duration
 	source   string // of its requests
 	loopback bool   // it came in at a loopback address
@@ -50,11 +49,11 @@ type boundedConn struct {
 	gathering bool // of the goroutine that writes
 	gathered  []byte
 
-	turn handshake.Turn
+	turn limits.HandshakeSlot
 }
 
-// Turn is that of its TLS handshake.
-func (c *boundedConn) Turn() *handshake.Turn { return &c.turn }
+// HandshakeSlot is that of its TLS handshake.
+func (c *boundedConn) HandshakeSlot() *limits.HandshakeSlot { return &c.turn }
 
 // Source is that of its requests.
 func (c *boundedConn) Source() string { return c.source }

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -204,7 +204,7 @@ func (f *following) again(why error) error {
 
 // long goes on with what took long, in several turns.
 func (f *following) long() (idle bool, err error) {
-	p := &turns.Pacer{Of: f.host, Ctx: f.ctx, Source: f.source}
+	p := &limits.Pacer{Of: f.host, Ctx: f.ctx, Source: f.source}
 	defer p.End()
 	if err := p.Pause(); err != nil {
 		return false, err

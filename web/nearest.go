@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -151,7 +151,7 @@ func (p *params) point() (lon, lat float64, err error) {
 // searchNearest calls add with what is found, the nearest first, until it returns
 // false.
 func (q *request) searchNearest(c api.FeatureCollection, n store.NearestQuery, add func(*store.Found) (more bool, err error)) error {
-	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	p := &q.turns
 	defer p.End()
 	n.Pace = p.Pause

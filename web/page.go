@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -81,7 +81,7 @@ func (s *pageSearch) keep() {
 func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	add func(*store.Found) (added bool, err error),
 ) (f found, err error) {
-	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
 	i.query.Pace = q.turns.Pause
 	i.query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/status"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/web/tile"
 )
 
@@ -147,7 +147,7 @@ func (q *request) fail(err error) {
 	if errors.Is(err, context.Canceled) {
 		panic(http.ErrAbortHandler) // The client has gone.
 	}
-	if errors.Is(err, budget.ErrExceeded) {
+	if errors.Is(err, limits.ErrExceeded) {
 		q.refuse(func() { q.answerProblem(err) })
 		return
 	}

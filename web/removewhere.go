@@ -8,7 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -25,7 +25,7 @@ func (q *request) removeWhere() error {
 	if err != nil {
 		return err
 	}
-	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
 	query.Pace, query.Rest = q.turns.Pause, q.turns.End
 	query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }

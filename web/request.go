@@ -14,8 +14,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/turns"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -47,7 +46,7 @@ type request struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc // ends ctx, with the reason
 	source  string
-	account *budget.Account
+	account *limits.Account
 	holds   holdings
 	who     *access.Principal
 	key     string // that who showed
@@ -57,7 +56,7 @@ type request struct {
 	endless bool // events are being sent
 
 	recorder recorder
-	turns    turns.Pacer // of its search
+	turns    limits.Pacer // of its search
 }
 
 // holdings are what a request holds of its account, besides requestBytes.
@@ -101,7 +100,7 @@ func sourceOf(r *http.Request) string {
 	if addr, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ Network() string }); ok && addr.Network() == "unix" {
 		return "unix"
 	}
-	return budget.SourceOf(address(r.RemoteAddr))
+	return limits.SourceOf(address(r.RemoteAddr))
 }
 
 // address is a net.Addr.

@@ -14,9 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/internal/handshake"
-	"github.com/catfish-index/catfish/internal/turns"
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/web/app"
 	"github.com/catfish-index/catfish/web/tile"
 )
@@ -54,9 +52,9 @@ type Server struct {
 	host    Host
 	backend atomic.Pointer[api.FeatureBackend] // nil: not loaded yet
 	mux     *http.ServeMux
-	answers *budget.Budget
-	conns   *budget.Budget
-	streams *budget.Budget // answers without an end
+	answers *limits.Budget
+	conns   *limits.Budget
+	streams *limits.Budget // answers without an end
 	// refusals has an element for each answer that is written to who found no room.
 	refusals chan struct{}
 	cross    *http.CrossOriginProtection
@@ -74,13 +72,13 @@ type Server struct {
 func New(host Host, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if host == nil {
-		host = alone{turns.New(max(1, runtime.GOMAXPROCS(0)/2))}
+		host = alone{limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))}
 	}
 	s := &Server{
 		o: o, host: host, tiles: newTiles(&o),
-		answers: budget.New("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
-		conns:   budget.New("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
-		streams: budget.New("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),
+		answers: limits.NewBudget("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
+		conns:   limits.NewBudget("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+		streams: limits.NewBudget("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),
 		cross:   http.NewCrossOriginProtection(),
 
 		refusals: make(chan struct{}, maxRefusals),
@@ -112,7 +110,7 @@ type quiet struct{}
 func (quiet) Write(p []byte) (int, error) { return len(p), nil }
 
 // alone is a Host that is not part of a larger server.
-type alone struct{ *turns.Turns }
+type alone struct{ *limits.Slots }
 
 func (alone) Room() error { return nil }
 
@@ -136,7 +134,7 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 	if t == nil {
 		err = s.http.Serve(l)
 	} else {
-		s.http.TLSConfig = handshake.InTurns(withHTTP2(t), s.host, headerTimeout)
+		s.http.TLSConfig = limits.HandshakesInSlots(withHTTP2(t), s.host, headerTimeout)
 		err = s.http.ServeTLS(l, "", "") // t has the certificates.
 	}
 	if errors.Is(err, http.ErrServerClosed) {

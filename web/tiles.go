@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/tile"
 )
@@ -41,13 +41,13 @@ const (
 type tiles struct {
 	builder  tile.Builder
 	cache    *tile.Cache
-	drawings *turns.Turns
+	drawings *limits.Slots
 	bytes    int64 // of the cache, at most
 }
 
 func newTiles(o *Options) tiles {
 	bytes := max(0, o.TileCacheBytes)
-	return tiles{cache: tile.NewCache(bytes, tile.Builder{}), drawings: turns.New(o.MaxDrawings), bytes: bytes}
+	return tiles{cache: tile.NewCache(bytes, tile.Builder{}), drawings: limits.NewSlots(o.MaxDrawings), bytes: bytes}
 }
 
 // use is what is kept. Tiles belong to no source, so nobody has a share; what does not
@@ -194,8 +194,8 @@ func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.
 }
 
 // pacer has what is drawn, or counted, take turns and hold memory as searches do.
-func (q *request) pacer(o *tile.Options) *turns.Pacer {
-	q.turns = turns.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
+func (q *request) pacer(o *tile.Options) *limits.Pacer {
+	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	p := &q.turns
 	o.Pace = p.Pause
 	o.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
@@ -208,7 +208,7 @@ func (q *request) bounded(ctx context.Context, draw func()) error {
 }
 
 // again has draw called until the process was not stopped in the middle of it.
-func (q *request) again(p *turns.Pacer, draw func() error) error {
+func (q *request) again(p *limits.Pacer, draw func() error) error {
 	for try := 1; ; try++ {
 		err := draw()
 		p.End()

@@ -18,7 +18,7 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/mvt/vectortile"
 
-	"github.com/catfish-index/catfish/internal/turns"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/tile"
 )
@@ -279,7 +279,7 @@ func TestFewDrawings(t *testing.T) {
 	const target = emptyTiles + "0/0/0.mvt?properties="
 	kept := w.get(target)
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{alone: alone{turns.New(4)}, pass: make(chan struct{})}
+		g := &gate{alone: alone{limits.NewSlots(4)}, pass: make(chan struct{})}
 		w.host = g
 		status := make([]int, 10)
 		var all sync.WaitGroup

@@ -21,8 +21,8 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/policy"
-	"github.com/catfish-index/catfish/rdma/budget"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -175,7 +175,7 @@ func notPermitted(err error) string {
 func passes(err error) bool {
 	for _, e := range []error{
 		catfish.ErrNotSent, catfish.ErrBusy, catfish.ErrNotReady, catfish.ErrRestarted, catfish.ErrRateLimited,
-		budget.ErrExceeded, fastmsg.ErrBusy, store.ErrPaused, store.ErrWatchLimit, store.ErrLagged,
+		limits.ErrExceeded, fastmsg.ErrBusy, store.ErrPaused, store.ErrWatchLimit, store.ErrLagged,
 	} {
 		if errors.Is(err, e) {
 			return true

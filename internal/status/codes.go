@@ -78,3 +78,21 @@ const (
 	ReasonResultTooLarge  = "RESULT_TOO_LARGE"
 	ReasonInternal        = "INTERNAL"
 )
+
+// Code is a status code of gRPC, as google.golang.org/grpc/codes numbers them. A
+// client of rings needs no gRPC.
+type Code uint32
+
+const (
+	invalidArgument    Code = 3
+	notFound           Code = 5
+	alreadyExists      Code = 6
+	permissionDenied   Code = 7
+	resourceExhausted  Code = 8
+	failedPrecondition Code = 9
+	aborted            Code = 10
+	outOfRange         Code = 11
+	internal           Code = 13
+	unavailable        Code = 14
+	unauthenticated    Code = 16
+)

@@ -47,8 +47,8 @@ func TestErrorsThatWrapSeveralSentinels(t *testing.T) {
 		if got := Wire(c.err); got != c.wire {
 			t.Errorf("%v: wire code %d, want %d", c.err, got, c.wire)
 		}
-		if code, reason, _ := GRPC(c.err); code != c.grpc || reason != c.reason {
-			t.Errorf("%v: gRPC %v %s, want %v %s", c.err, code, reason, c.grpc, c.reason)
+		if code, reason, _ := GRPC(c.err); codes.Code(code) != c.grpc || reason != c.reason {
+			t.Errorf("%v: gRPC %v %s, want %v %s", c.err, codes.Code(code), reason, c.grpc, c.reason)
 		}
 		if got := HTTP(c.err); got != c.http {
 			t.Errorf("%v: HTTP %d, want %d", c.err, got, c.http)

@@ -16,8 +16,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 const (
@@ -40,11 +40,11 @@ type listener struct {
 	requests chan *connRequest
 	done     chan struct{}
 
-	silent *budget.Budget // connections that have not greeted yet
+	silent *limits.Budget // connections that have not greeted yet
 
 	mu     sync.Mutex
 	closed bool
-	open   map[*control]*budget.Account // not answered yet
+	open   map[*control]*limits.Account // not answered yet
 }
 
 // Listen listens for control connections, and on the fabric.
@@ -64,8 +64,8 @@ func (d *device) Listen(addr string) (rdma.Listener, error) {
 		dev: d, ln: ln,
 		requests: make(chan *connRequest, backlog),
 		done:     make(chan struct{}),
-		silent:   budget.NewReplacing("greetings", maxGreeters),
-		open:     make(map[*control]*budget.Account),
+		silent:   limits.NewReplacingBudget("greetings", maxGreeters),
+		open:     make(map[*control]*limits.Account),
 	}
 	d.mu.Lock()
 	closed := d.closed
@@ -125,7 +125,7 @@ func (l *listener) acceptLoop() {
 }
 
 func (l *listener) admit(ctl *control) bool {
-	place := l.silent.Open(budget.SourceOf(ctl.conn.RemoteAddr()), func(error) { ctl.close() })
+	place := l.silent.Open(limits.SourceOf(ctl.conn.RemoteAddr()), func(error) { ctl.close() })
 	l.mu.Lock()
 	closed := l.closed
 	if !closed {

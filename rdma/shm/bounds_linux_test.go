@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 func newSideOf(t testing.TB, o Options) *side {
@@ -98,7 +98,7 @@ func TestMappedBytesOfOnePeer(t *testing.T) {
 
 // Regions that a peer closes free their bytes; those that it keeps open count.
 func TestMappedBytesAreGivenBack(t *testing.T) {
-	mapped := budget.New("mapped bytes", 1<<30, 1<<30)
+	mapped := limits.NewBudget("mapped bytes", 1<<30, 1<<30)
 	s := newSideOf(t, Options{MaxMapped: 1 << 20, Mapped: mapped})
 	r := rawDial(t, listen(t, s), s)
 	fixed := mapped.Use().Used
@@ -125,7 +125,7 @@ func TestMappedBytesAreGivenBack(t *testing.T) {
 func TestMappedBytesOfAll(t *testing.T) {
 	const region = 1 << 20
 	each := int64(pages(ringBytes(rawDepth)) + tableBytes)
-	mapped := budget.New("mapped bytes", 2*each+2*region, 2*each+2*region)
+	mapped := limits.NewBudget("mapped bytes", 2*each+2*region, 2*each+2*region)
 	s := newSideOf(t, Options{Mapped: mapped})
 	l := listen(t, s)
 	big := rawDial(t, l, s)
@@ -147,7 +147,7 @@ func TestMappedBytesOfAll(t *testing.T) {
 	if why := big.ended(); !strings.Contains(why, "mapped bytes") {
 		t.Errorf("the largest was told %q", why)
 	}
-	if err := bigEnd.Err(); !errors.Is(err, budget.ErrCut) {
+	if err := bigEnd.Err(); !errors.Is(err, limits.ErrCut) {
 		t.Errorf("the largest ended with %v", err)
 	}
 	for {
@@ -159,7 +159,7 @@ func TestMappedBytesOfAll(t *testing.T) {
 }
 
 func TestConnectionsAreCounted(t *testing.T) {
-	conns := budget.New("shm connections", 10, 2)
+	conns := limits.NewBudget("shm connections", 10, 2)
 	s := newSideOf(t, Options{Connections: conns})
 	l, c := listen(t, s), newSide(t, 4096)
 	connect(t, l, c, s)
@@ -178,7 +178,7 @@ func TestConnectionsAreCounted(t *testing.T) {
 
 // The source with most connections loses one to a source with fewer, and gets the reason.
 func TestConnectionIsCutForAnother(t *testing.T) {
-	conns := budget.New("shm connections", 2, 2)
+	conns := limits.NewBudget("shm connections", 2, 2)
 	s := newSideOf(t, Options{Connections: conns})
 	l, c := listen(t, s), newSide(t, 4096)
 	connect(t, l, c, s)
@@ -194,7 +194,7 @@ func TestConnectionIsCutForAnother(t *testing.T) {
 
 // A request that was not accepted yet makes room, too.
 func TestWaitingConnectionIsCut(t *testing.T) {
-	conns := budget.New("shm connections", 1, 1)
+	conns := limits.NewBudget("shm connections", 1, 1)
 	s := newSideOf(t, Options{Connections: conns})
 	l, c := listen(t, s), newSide(t, 4096)
 	dialed := make(chan error, 1)
@@ -208,11 +208,11 @@ func TestWaitingConnectionIsCut(t *testing.T) {
 	check(t, err)
 	// A source without connections takes the room of one that holds one.
 	other := conns.Open("uid 4711", nil)
-	if err := other.Take(1); !errors.Is(err, budget.ErrExceeded) {
+	if err := other.Take(1); !errors.Is(err, limits.ErrExceeded) {
 		t.Fatalf("one took the room of one: %v", err)
 	}
-	req.(*connRequest).holds.cut(budget.ErrCut)
-	if _, err := req.Accept(s.config(), nil); !errors.Is(err, budget.ErrCut) {
+	req.(*connRequest).holds.cut(limits.ErrCut)
+	if _, err := req.Accept(s.config(), nil); !errors.Is(err, limits.ErrCut) {
 		t.Errorf("Accept: %v", err)
 	}
 	if err := <-dialed; err == nil || !errors.Is(err, rdma.ErrRejected) {

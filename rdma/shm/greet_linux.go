@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 var (
@@ -26,7 +26,7 @@ type newcomer struct {
 	l     *listener
 	conn  *net.UnixConn
 	from  process
-	place *budget.Account
+	place *limits.Account
 	over  atomic.Bool // the hello has arrived, or the place was taken away
 }
 

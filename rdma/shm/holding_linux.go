@@ -6,15 +6,15 @@ import (
 	"os"
 	"sync"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // holding is the share of the device's budgets that one connection holds.
 // When one of them needs the room, it ends the connection.
 type holding struct {
 	from       string          // the source that the peer counts for
-	connection *budget.Account // nil if this side dialed
-	mapped     *budget.Account
+	connection *limits.Account // nil if this side dialed
+	mapped     *limits.Account
 
 	mu    sync.Mutex
 	cause error       // why the connection was cut

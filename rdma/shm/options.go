@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // Options configure a device. The zero value works.
@@ -31,15 +31,15 @@ type Options struct {
 	MaxMapped int64
 	// Mapped counts the bytes that all connections, dialed and accepted, have
 	// mapped of their peers' memory. nil means no limit.
-	Mapped *budget.Budget
+	Mapped *limits.Budget
 	// Connections counts the connections of all listeners, from a dialer's
 	// hello until the queue pair is closed. nil means one of the device's own
 	// that allows MaxConnections, to one source, too.
-	Connections *budget.Budget
+	Connections *limits.Budget
 	// Silent counts the connections whose hello has not arrived. It must be
-	// a replacing one (budget.NewReplacing). nil means one of the device's
+	// a replacing one (limits.NewReplacingBudget). nil means one of the device's
 	// own that allows MaxSilent.
-	Silent *budget.Budget
+	Silent *limits.Budget
 }
 
 // ErrUnsupported is Open's error on systems other than Linux.
@@ -53,7 +53,7 @@ var ErrVersion = errors.New("shm: protocol versions differ")
 // or a budget. The request that needed more was not executed; the outcome of
 // others that were outstanding is unknown. Dialing again may succeed when
 // others have disconnected.
-var ErrLimit = budget.ErrExceeded
+var ErrLimit = limits.ErrExceeded
 
 func (o *Options) fill() error {
 	if o.SocketMode == 0 {
@@ -70,10 +70,10 @@ func (o *Options) fill() error {
 	}
 	if o.Connections == nil {
 		n := MaxConnections()
-		o.Connections = budget.New("shm connections", n, n)
+		o.Connections = limits.NewBudget("shm connections", n, n)
 	}
 	if o.Silent == nil {
-		o.Silent = budget.NewReplacing("shm connections without a hello", MaxSilent)
+		o.Silent = limits.NewReplacingBudget("shm connections without a hello", MaxSilent)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma/budget"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // This file bounds the cost of a peer: one place among the queue pairs that
@@ -36,7 +36,7 @@ func transferTime(n int) time.Duration {
 
 // admit opens the accounts of a queue pair that a listener accepts.
 func (q *queuePair) admit() error {
-	from := budget.SourceOf(q.conn.RemoteAddr())
+	from := limits.SourceOf(q.conn.RemoteAddr())
 	q.place = q.dev.opt.QueuePairs.Open(from, q.cut)
 	if err := q.place.Take(1); err != nil {
 		q.place.Close()

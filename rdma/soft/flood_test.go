@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // fromHost is a connection that says it comes from somewhere.
@@ -124,7 +124,7 @@ func TestWaitingBound(t *testing.T) {
 func TestQueuePairBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pn := newPipes()
-		pairs := budget.New("queue pairs", 3, 2)
+		pairs := limits.NewBudget("queue pairs", 3, 2)
 		c, s := open(t, pn.options(Options{}), 64), open(t, pn.options(Options{QueuePairs: pairs}), 64)
 		l, err := s.dev.Listen("")
 		must(t, err)
@@ -142,7 +142,7 @@ func TestQueuePairBudget(t *testing.T) {
 				answered <- err
 			}()
 			q, err := c.dev.Dial(context.Background(), "", c.config(), nil)
-			if aerr := <-answered; errors.Is(err, rdma.ErrRejected) != errors.Is(aerr, budget.ErrExceeded) {
+			if aerr := <-answered; errors.Is(err, rdma.ErrRejected) != errors.Is(aerr, limits.ErrExceeded) {
 				t.Errorf("the dialer got %v, the listener %v", err, aerr)
 			}
 			return q, err
@@ -172,7 +172,7 @@ func TestUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const window, total = 1 << 20, 4 << 20
 		pn := newPipes()
-		unsent := budget.New("unsent bytes", total, total)
+		unsent := limits.NewBudget("unsent bytes", total, total)
 		var log logBuffer
 		s := open(t, pn.options(Options{ReadWindow: window, Unsent: unsent, Log: log.logger()}), window)
 		l, err := s.dev.Listen("")
@@ -191,7 +191,7 @@ func TestUnreadAnswers(t *testing.T) {
 		}
 		cut := 0
 		for _, q := range victims {
-			if err := q.Err(); errors.Is(err, budget.ErrExceeded) {
+			if err := q.Err(); errors.Is(err, limits.ErrExceeded) {
 				cut++
 			}
 		}
@@ -285,7 +285,7 @@ func TestLargeBuffersAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 512 << 10
 		pn := newPipes()
-		unsent := budget.New("unsent bytes", 64<<20, 64<<20)
+		unsent := limits.NewBudget("unsent bytes", 64<<20, 64<<20)
 		c, s := pairOf(t, pn.options(Options{Unsent: unsent}), size)
 		c.post(request(rdma.OpRead, 1, c.mem, 0, size, s.mem, 0))
 		takeOK(t, c.send, 1)

@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 const (
@@ -36,7 +36,7 @@ type listener struct {
 	requests chan *connRequest
 	done     chan struct{}
 
-	silent, waiting *budget.Budget
+	silent, waiting *limits.Budget
 
 	mu     sync.Mutex
 	closed bool
@@ -47,7 +47,7 @@ type listener struct {
 type handshake struct {
 	conn    net.Conn
 	from    string
-	account *budget.Account // silent, then waiting; under mu
+	account *limits.Account // silent, then waiting; under mu
 	cutFor  atomic.Pointer[error]
 }
 
@@ -61,8 +61,8 @@ func (d *device) Listen(addr string) (rdma.Listener, error) {
 		ln:       ln,
 		requests: make(chan *connRequest, backlog),
 		done:     make(chan struct{}),
-		silent:   budget.NewReplacing("handshakes", int64(d.opt.MaxHandshakes)),
-		waiting: budget.New("connections that wait to be accepted",
+		silent:   limits.NewReplacingBudget("handshakes", int64(d.opt.MaxHandshakes)),
+		waiting: limits.NewBudget("connections that wait to be accepted",
 			int64(d.opt.MaxHandshakes), int64(d.opt.MaxHandshakes)),
 		conns: make(map[net.Conn]*handshake),
 	}
@@ -107,7 +107,7 @@ func (l *listener) acceptLoop() {
 
 // admit starts the handshake of a new stream.
 func (l *listener) admit(conn net.Conn) error {
-	h := &handshake{conn: conn, from: budget.SourceOf(conn.RemoteAddr())}
+	h := &handshake{conn: conn, from: limits.SourceOf(conn.RemoteAddr())}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *listener) admit(conn net.Conn) error {
 }
 
 // enter moves a stream into a budget, out of its previous one.
-func (l *listener) enter(h *handshake, b *budget.Budget) error {
+func (l *listener) enter(h *handshake, b *limits.Budget) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conns[h.conn] == nil {

@@ -7,8 +7,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // Defaults of Options.
@@ -79,12 +79,12 @@ type Options struct {
 	// QueuePairs bounds the queue pairs that listeners accept, by the dialers'
 	// hosts. Queue pairs beyond it are rejected with a text that names the
 	// limit. Nil: no bound.
-	QueuePairs *budget.Budget
+	QueuePairs *limits.Budget
 	// Unsent bounds the bytes that accepted queue pairs hold for peers that do
 	// not take them. A queue pair that exceeds it, or has most when others
-	// need the room, ends with an error that wraps budget.ErrExceeded. Nil: no
+	// need the room, ends with an error that wraps limits.ErrExceeded. Nil: no
 	// bound but QueuedBytes and ReadWindow for each.
-	Unsent *budget.Budget
+	Unsent *limits.Budget
 
 	// Spin bounds how long a Wait spins before it sleeps. 0 means
 	// spin.WakeCost, negative not at all.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/direct"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // queuePair is one end of a connection.
@@ -64,7 +64,7 @@ type queuePair struct {
 	watch watch // of the monitor
 
 	// Of queue pairs that a listener accepted; nil for others.
-	place, unsent *budget.Account
+	place, unsent *limits.Account
 }
 
 // pending is a posted request without an answer.

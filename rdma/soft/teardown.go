@@ -7,8 +7,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/budget"
 )
 
 // linger bounds how long a connection stays open to deliver a NAK or a
@@ -33,7 +33,7 @@ func (r *reader) teardown(err error) {
 	case errors.Is(err, ErrProtocol):
 		status = rdma.StatusProtocol
 		no = &refusal{status: status, seq: r.executed + 1}
-	case errors.Is(err, budget.ErrExceeded), errors.Is(err, ErrStalled):
+	case errors.Is(err, limits.ErrExceeded), errors.Is(err, ErrStalled):
 		cause = fmt.Errorf("connection to %s cut: %w", q.peer, err)
 		q.dev.opt.Log.Warn("soft: connection cut", "peer", q.peer, "err", err)
 	default:

@@ -1,4 +1,4 @@
-package turns
+package limits
 
 import "context"
 
@@ -10,14 +10,14 @@ import "context"
 //
 // It has no slot before its first Pause.
 type Job struct {
-	of   *Turns
+	of   *Slots
 	ctx  context.Context
 	from string
-	turn *Turn // nil: none
+	turn *Slot // nil: none
 }
 
 // Job begins a job of a source, which ends with ctx.
-func (t *Turns) Job(ctx context.Context, from string) *Job { return &Job{of: t, ctx: ctx, from: from} }
+func (t *Slots) Job(ctx context.Context, from string) *Job { return &Job{of: t, ctx: ctx, from: from} }
 
 // Pause is called after each tenth of a Quantum or so, and returns when the job
 // may continue: at once within its slot, else when it has the next. It returns
@@ -59,7 +59,7 @@ func (j *Job) End() {
 }
 
 // runs reports whether the job has its slot.
-func (n *Turn) runs() bool {
+func (n *Slot) runs() bool {
 	n.of.mu.Lock()
 	defer n.of.mu.Unlock()
 	return n.state == running

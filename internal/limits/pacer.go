@@ -1,4 +1,4 @@
-package turns
+package limits
 
 import (
 	"context"
@@ -19,7 +19,7 @@ type Stepper interface {
 //
 // The first step takes no slot: most searches end within it. A goroutine of its
 // own holds the slot, and waits for the end of the step. Code with access to
-// the Turns needs no such goroutine (Job).
+// the Slots needs no such goroutine (Job).
 type Pacer struct {
 	Of     Stepper
 	Ctx    context.Context

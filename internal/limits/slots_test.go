@@ -1,4 +1,4 @@
-package turns
+package limits
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 )
 
 func TestJobsRunInOrder(t *testing.T) {
-	q := New(2)
+	q := NewSlots(2)
 	var order []int
-	var all []*Turn
+	var all []*Slot
 	for i := range 6 {
 		turn, now := q.Join("a", func() { order = append(order, i) })
 		if now != (i < 2) {
@@ -46,7 +46,7 @@ func TestJobsRunInOrder(t *testing.T) {
 
 func TestQuantum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(1)
+		q := NewSlots(1)
 		turn, _ := q.Join("a", nil)
 		time.Sleep(time.Hour) // until its first step
 		if turn.Over() {
@@ -65,9 +65,9 @@ func TestQuantum(t *testing.T) {
 
 // A source with many jobs delays its own jobs, not those of another.
 func TestSourcesAlternate(t *testing.T) {
-	q := New(1)
+	q := NewSlots(1)
 	var order []string
-	var all []*Turn
+	var all []*Slot
 	add := func(from string) {
 		turn, _ := q.Join(from, func() { order = append(order, from) })
 		all = append(all, turn)
@@ -92,7 +92,7 @@ func TestSourcesAlternate(t *testing.T) {
 }
 
 func TestRun(t *testing.T) {
-	q := New(2)
+	q := NewSlots(2)
 	var at, most atomic.Int32
 	var group sync.WaitGroup
 	for range 16 {
@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 // is first, and one that gets no slot gets the reason.
 func TestRunStepInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := New(1)
+		turns := NewSlots(1)
 		busy := make(chan struct{})
 		var order []int
 		var wg sync.WaitGroup
@@ -184,7 +184,7 @@ func TestSocketsAreLookedAt(t *testing.T) {
 			}
 		}
 	}()
-	q := New(1)
+	q := NewSlots(1)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var steps atomic.Int64
@@ -221,7 +221,7 @@ func TestSocketsAreLookedAt(t *testing.T) {
 // that rests has none.
 func TestJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(1)
+		q := NewSlots(1)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		a, b := q.Job(ctx, "a"), q.Job(ctx, "b")
 		var order []string
@@ -275,7 +275,7 @@ func TestJob(t *testing.T) {
 // previous step, also the first one without a slot, has taken a tenth of a Quantum.
 func TestPacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(1)
+		q := NewSlots(1)
 		other, _ := q.Join("other", nil)
 		p := &Pacer{Of: q, Ctx: t.Context(), Source: "this"}
 		tick := func() {

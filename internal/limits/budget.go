@@ -1,7 +1,15 @@
-// Package budget bounds what the peers of a server hold of one resource:
+package limits
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// A Budget bounds how much the peers of a server hold of one resource:
 // connections, bytes of answers that they have not taken, bytes mapped.
 //
-// A Budget has a total. Each connection has an Account in it, and belongs to
+// It has a total. Each connection has an Account in it, and belongs to
 // a source: a process, a user or a host, something that a peer cannot
 // multiply for free. A source may hold no more than its share.
 //
@@ -19,13 +27,6 @@
 //
 // A cut account counts as free before its memory is free, so for a moment
 // more than the total may be held: by the amount that is being returned.
-package budget
-
-import (
-	"errors"
-	"fmt"
-	"sync"
-)
 
 // ErrExceeded is wrapped by all errors of this package. Nothing was taken; a
 // later try may succeed, when other accounts have returned some.
@@ -72,18 +73,18 @@ type Account struct {
 	ended bool // closed or cut: it holds nothing any more
 }
 
-// New returns a budget. name says for people what is counted ("bytes of
+// NewBudget returns a budget. name says for people what is counted ("bytes of
 // answers"). share is at most total.
-func New(name string, total, share int64) *Budget {
+func NewBudget(name string, total, share int64) *Budget {
 	return &Budget{name: name, total: total, share: min(share, total), sources: map[string]*source{}}
 }
 
-// NewReplacing returns a budget that never refuses the latest account for
+// NewReplacingBudget returns a budget that never refuses the latest account for
 // the total: it cuts the oldest account of the source that holds most, even
 // if it is the same source. It is for peers that have not spoken: an honest
 // peer speaks at once, so the oldest is the least likely to.
-func NewReplacing(name string, total int64) *Budget {
-	b := New(name, total, total)
+func NewReplacingBudget(name string, total int64) *Budget {
+	b := NewBudget(name, total, total)
 	b.replace = true
 	return b
 }

@@ -1,4 +1,14 @@
-// Package handshake lets TLS handshakes share scheduling slots with other long work.
+package limits
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// TLS handshakes share scheduling slots with other long work.
 //
 // A handshake computes for 0.3 to 1 ms, as long as a search of thousands of
 // features, and each client that reaches the port causes one per connection.
@@ -13,40 +23,29 @@
 //
 // A client that is asked for another hello (RFC 8446 section 4.1.4) gives up its slot
 // and waits for the next one. After the server's signature little work is left.
-package handshake
 
-import (
-	"context"
-	"crypto/tls"
-	"net"
-	"sync/atomic"
-	"time"
-
-	"github.com/catfish-index/catfish/internal/turns"
-)
-
-// Conn is a connection below TLS whose handshake uses scheduling slots. It
+// HandshakeConn is a connection below TLS whose handshake uses scheduling slots. It
 // calls Begin before each Read and Write of its socket, After after each Read,
 // and Begin when it is closed.
-type Conn interface {
+type HandshakeConn interface {
 	net.Conn
-	// Turn returns the same Turn while the connection is open.
-	Turn() *Turn
+	// HandshakeSlot returns the same HandshakeSlot while the connection is open.
+	HandshakeSlot() *HandshakeSlot
 	// Source names the source that the slot counts for.
 	Source() string
 }
 
-// Turn is the scheduling slot of one handshake. The zero value is for a
+// HandshakeSlot is the scheduling slot of one handshake. The zero value is for a
 // connection without TLS, and costs it next to nothing. Begin is for any
 // goroutine, After for the one that reads.
-type Turn struct {
-	has  atomic.Pointer[turns.Pacer] // while the handshake computes
-	wait func() error                // waits for the slot; nil: no handshake
+type HandshakeSlot struct {
+	has  atomic.Pointer[Pacer] // while the handshake computes
+	wait func() error          // waits for the slot; nil: no handshake
 }
 
-// InTurns is a copy of a configuration by which handshakes use scheduling slots, if
+// HandshakesInSlots is a copy of a configuration by which handshakes use scheduling slots, if
 // their connections are Conns. One that gets no slot within patience fails.
-func InTurns(t *tls.Config, of turns.Stepper, patience time.Duration) *tls.Config {
+func HandshakesInSlots(t *tls.Config, of Stepper, patience time.Duration) *tls.Config {
 	t = t.Clone()
 	chosen := t.GetConfigForClient
 	base := t.Clone()
@@ -59,11 +58,11 @@ func InTurns(t *tls.Config, of turns.Stepper, patience time.Duration) *tls.Confi
 				own = c
 			}
 		}
-		c, ok := h.Conn.(Conn)
+		c, ok := h.Conn.(HandshakeConn)
 		if !ok {
 			return own, nil
 		}
-		turn, ctx := c.Turn(), h.Context()
+		turn, ctx := c.HandshakeSlot(), h.Context()
 		turn.wait = func() error { return turn.take(ctx, of, patience, c.Source()) }
 		// Sessions use the keys of t, whose copy this is.
 		own = own.Clone()
@@ -83,10 +82,10 @@ func InTurns(t *tls.Config, of turns.Stepper, patience time.Duration) *tls.Confi
 
 // take returns when the handshake has its slot. A deadline of the connection
 // would end only reads and writes.
-func (n *Turn) take(ctx context.Context, of turns.Stepper, patience time.Duration, source string) error {
+func (n *HandshakeSlot) take(ctx context.Context, of Stepper, patience time.Duration, source string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	p := &turns.Pacer{Of: of, Ctx: ctx, Source: source}
+	p := &Pacer{Of: of, Ctx: ctx, Source: source}
 	if err := p.Pause(); err != nil {
 		return err
 	}
@@ -96,7 +95,7 @@ func (n *Turn) take(ctx context.Context, of turns.Stepper, patience time.Duratio
 
 // Begin ends the slot, if there is one: the connection is about to wait for its
 // peer, or is closed.
-func (n *Turn) Begin() {
+func (n *HandshakeSlot) Begin() {
 	if n.has.Load() == nil { // as nearly always
 		return
 	}
@@ -107,7 +106,7 @@ func (n *Turn) Begin() {
 
 // After waits for the next slot, if bytes were read that a handshake computes
 // with. After an error these bytes are of no use.
-func (n *Turn) After(bytes int) error {
+func (n *HandshakeSlot) After(bytes int) error {
 	if n.wait == nil || bytes == 0 {
 		return nil
 	}

@@ -1,8 +1,4 @@
-// Package turns gives scheduling slots to long jobs, a few at a time: the long
-// requests of a server, so that they leave processors to the others. Slots go
-// round robin to sources, and to the jobs of each source, so that a source
-// with very many jobs delays its own.
-package turns
+package limits
 
 import (
 	"context"
@@ -17,31 +13,33 @@ import (
 // which wakes another thread (50 us), costs little.
 const Quantum = time.Millisecond
 
-// Turns are the jobs, of which a few run. All methods are safe for concurrent
-// use.
-type Turns struct {
+// Slots are scheduling slots for long jobs, a few at a time: the long requests of
+// a server, so that they leave processors to the others. They go round robin to
+// sources, and to the jobs of each source, so that a source with very many jobs
+// delays its own. All methods are safe for concurrent use.
+type Slots struct {
 	mu   sync.Mutex
 	free int
-	line []*source // sources with waiting jobs, in the order of their slots
-	by   map[string]*source
+	line []*waiters // sources with waiting jobs, in the order of their slots
+	by   map[string]*waiters
 
 	alone  bool           // one job runs at a time: it uses poller
 	poller netpoll.Poller // for one processor (package netpoll)
 }
 
 // source lists the waiting jobs of one source, oldest first.
-type source struct {
+type waiters struct {
 	name string
-	jobs []*Turn
+	jobs []*Slot
 }
 
-// Turn is one job's scheduling slot, or its wait for one.
-type Turn struct {
-	of      *Turns
+// Slot is one job's scheduling slot, or its wait for one.
+type Slot struct {
+	of      *Slots
 	from    string
 	granted func()
 	since   time.Time // start of its first step; used by the job
-	state   state     // guarded by Turns.mu
+	state   state     // guarded by Slots.mu
 }
 
 type state uint8
@@ -52,18 +50,18 @@ const (
 	over
 )
 
-// New returns Turns of which n jobs run at a time.
-func New(n int) *Turns {
-	return &Turns{free: n, by: map[string]*source{}, alone: n == 1, poller: netpoll.Poller{Every: Quantum / 10}}
+// NewSlots returns Slots of which n jobs run at a time.
+func NewSlots(n int) *Slots {
+	return &Slots{free: n, by: map[string]*waiters{}, alone: n == 1, poller: netpoll.Poller{Every: Quantum / 10}}
 }
 
 // Join adds a job. If it may run at once, now is true; otherwise granted is
 // called when it may, from any goroutine, and must not wait. The caller of
 // Join calls Leave, once.
-func (t *Turns) Join(from string, granted func()) (turn *Turn, now bool) {
+func (t *Slots) Join(from string, granted func()) (turn *Slot, now bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	turn = &Turn{of: t, from: from, granted: granted}
+	turn = &Slot{of: t, from: from, granted: granted}
 	if t.free > 0 {
 		t.free--
 		turn.state = running
@@ -71,7 +69,7 @@ func (t *Turns) Join(from string, granted func()) (turn *Turn, now bool) {
 	}
 	s := t.by[from]
 	if s == nil {
-		s = &source{name: from}
+		s = &waiters{name: from}
 		t.by[from] = s
 		t.line = append(t.line, s)
 	}
@@ -81,7 +79,7 @@ func (t *Turns) Join(from string, granted func()) (turn *Turn, now bool) {
 
 // Over reports whether a job that runs has run for a Quantum since the first
 // call. It is called by the job, before each step.
-func (n *Turn) Over() bool {
+func (n *Slot) Over() bool {
 	if n.since.IsZero() {
 		n.since = time.Now()
 	}
@@ -89,24 +87,24 @@ func (n *Turn) Over() bool {
 }
 
 // Leave ends the slot, or the wait for it. A second call does nothing.
-func (n *Turn) Leave() {
+func (n *Slot) Leave() {
 	if next := n.leave(); next != nil {
 		next.granted()
 	}
 }
 
 // leave returns the job that may run now, nil if there is none.
-func (n *Turn) leave() (next *Turn) {
+func (n *Slot) leave() (next *Slot) {
 	t := n.of
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch n.state {
 	case waiting:
 		s := t.by[n.from]
-		s.jobs = slices.DeleteFunc(s.jobs, func(q *Turn) bool { return q == n })
+		s.jobs = slices.DeleteFunc(s.jobs, func(q *Slot) bool { return q == n })
 		if len(s.jobs) == 0 {
 			delete(t.by, s.name)
-			t.line = slices.DeleteFunc(t.line, func(q *source) bool { return q == s })
+			t.line = slices.DeleteFunc(t.line, func(q *waiters) bool { return q == s })
 		}
 	case running:
 		if next = t.next(); next == nil {
@@ -118,7 +116,7 @@ func (n *Turn) leave() (next *Turn) {
 }
 
 // next takes the job that gets the next slot, nil if none waits.
-func (t *Turns) next() *Turn {
+func (t *Slots) next() *Slot {
 	if len(t.line) == 0 {
 		return nil
 	}
@@ -138,7 +136,7 @@ func (t *Turns) next() *Turn {
 
 // RunStep calls step, which may take about a tenth of a Quantum, in a slot of
 // its own. It returns the cause of ctx's end if that comes first.
-func (t *Turns) RunStep(ctx context.Context, from string, step func()) error {
+func (t *Slots) RunStep(ctx context.Context, from string, step func()) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}

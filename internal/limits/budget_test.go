@@ -1,4 +1,4 @@
-package budget
+package limits
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ func never(t *testing.T) func(error) {
 }
 
 func TestShare(t *testing.T) {
-	b := New("bytes", 100, 60)
+	b := NewBudget("bytes", 100, 60)
 	a1, a2 := b.Open("a", never(t)), b.Open("a", never(t))
 	if err := a1.Take(40); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestShare(t *testing.T) {
 }
 
 func TestLargestIsCutForSmaller(t *testing.T) {
-	b := New("bytes", 100, 90)
+	b := NewBudget("bytes", 100, 90)
 	var why error
 	small := b.Open("big", never(t))
 	big := b.Open("big", func(err error) { why = err })
@@ -68,7 +68,7 @@ func TestLargestIsCutForSmaller(t *testing.T) {
 }
 
 func TestNoAccountIsCutForLarger(t *testing.T) {
-	b := New("bytes", 100, 90)
+	b := NewBudget("bytes", 100, 90)
 	a, c := b.Open("a", never(t)), b.Open("c", never(t))
 	for _, x := range []*Account{a, c} {
 		if err := x.Take(45); err != nil {
@@ -82,7 +82,7 @@ func TestNoAccountIsCutForLarger(t *testing.T) {
 
 // A request that is refused in the end cuts no connection on the way.
 func TestRefusedRequestCutsNoAccount(t *testing.T) {
-	b := New("bytes", 100, 100)
+	b := NewBudget("bytes", 100, 100)
 	a, c := b.Open("a", never(t)), b.Open("c", never(t))
 	c2, d := b.Open("c", never(t)), b.Open("d", never(t))
 	for _, x := range []struct {
@@ -104,7 +104,7 @@ func TestRefusedRequestCutsNoAccount(t *testing.T) {
 }
 
 func TestReplacingCutsTheOldestOfTheLargest(t *testing.T) {
-	b := NewReplacing("silent", 3)
+	b := NewReplacingBudget("silent", 3)
 	var cut []string
 	add := func(from, name string) {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestReplacingCutsTheOldestOfTheLargest(t *testing.T) {
 
 // One source alone has its oldest replaced, too.
 func TestReplacingOneSource(t *testing.T) {
-	b := NewReplacing("silent", 3)
+	b := NewReplacingBudget("silent", 3)
 	var cut []string
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		if err := b.Open("flood", func(error) { cut = append(cut, name) }).Take(1); err != nil {
@@ -157,7 +157,7 @@ func TestNilCountsNothing(t *testing.T) {
 func TestSumsAndLimits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int64Range(1, 50).Draw(t, "total")
-		b := New("x", total, rapid.Int64Range(1, 50).Draw(t, "share"))
+		b := NewBudget("x", total, rapid.Int64Range(1, 50).Draw(t, "share"))
 		b.replace = rapid.Bool().Draw(t, "replace")
 		if b.replace {
 			b.share = total
@@ -213,7 +213,7 @@ func TestSumsAndLimits(t *testing.T) {
 }
 
 func TestConcurrent(t *testing.T) {
-	b := New("x", 64, 40)
+	b := NewBudget("x", 64, 40)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
