@@ -30,7 +30,7 @@ func (st *Store) Alter(name string, o CollectionOptions) error {
 	case has == o:
 		return nil
 	}
-	return st.through(func() error {
+	return st.runAlone(func() error {
 		e, err := c.entryAs(name, o, st.number())
 		if err != nil {
 			return err

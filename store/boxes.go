@@ -140,7 +140,7 @@ func (st *Store) CreateBoxes(name string) (*Boxes, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		if err := st.db.Require(boxesFormat); err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (c *Boxes) Retire() (free func(), err error) {
 	if !c.named() {
 		return nil, nil
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
 		if err == nil {
 			c.dropped.Store(true)

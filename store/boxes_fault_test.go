@@ -147,13 +147,13 @@ func TestBoxesUndo(t *testing.T) {
 	// counted: as if the tree had refused.
 	var first, second boxWrite
 	errs := map[string]error{}
-	if err := st.through(func() error {
+	if err := st.runAlone(func() error {
 		first = boxWrite{c: c, out: []rstar.Item{at(3)}}
 		second = boxWrite{c: c, in: []rstar.Item{at(3), at(2)}}
 		st.numbered = st.revision
 		var ws []*write
 		var entries []disk.Entry
-		clear(st.door.pendingBoxes)
+		clear(st.queue.pendingBoxes)
 		for _, b := range []*boxWrite{&first, &second} {
 			w := &write{box: b}
 			if err := st.prepare(w, true); err != nil {

@@ -232,7 +232,7 @@ func TestBoxesBatch(t *testing.T) {
 		t.Fatal("the slab is too large, or too small, to say anything")
 	}
 	errs := make(chan error, n)
-	if err := st.through(func() error {
+	if err := st.runAlone(func() error {
 		for range n {
 			c.InsertLater(make([]rstar.Item, together), func(_ int, err error) { errs <- err })
 		}
@@ -319,7 +319,7 @@ func TestBoxesUnfinishedLoad(t *testing.T) {
 	items := []rstar.Item{{ID: 1}, {ID: 2}, {ID: 2}}
 	num := st.next
 	st.next++
-	if err := st.through(func() error {
+	if err := st.runAlone(func() error {
 		return st.commit([]disk.Entry{{Collection: num, Kind: disk.Create, Key: []byte(c.name), Value: metadata{Kind: boxesKind, Loading: true}.encode(), Revision: st.number()}})
 	}); err != nil {
 		t.Fatal(err)
@@ -331,7 +331,7 @@ func TestBoxesUnfinishedLoad(t *testing.T) {
 	if err := c.Insert(rstar.Rect{}, 5); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.through(func() error { return c.become(num, items, more) }); !errors.Is(err, rstar.ErrNotEmpty) {
+	if err := st.runAlone(func() error { return c.become(num, items, more) }); !errors.Is(err, rstar.ErrNotEmpty) {
 		t.Fatal(err)
 	}
 	want := multiset{{ID: 5}: 1}

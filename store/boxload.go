@@ -49,7 +49,7 @@ func (c *Boxes) Load(items []rstar.Item) error {
 	}
 	st := c.st
 	num := st.newNumber()
-	err := st.through(func() error {
+	err := st.runAlone(func() error {
 		if c.dropped.Load() {
 			return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, c.name)
 		}
@@ -63,7 +63,7 @@ func (c *Boxes) Load(items []rstar.Item) error {
 	}
 	more, err := c.writeAll(num, items)
 	if err == nil {
-		err = st.through(func() error { return c.become(num, items, more) })
+		err = st.runAlone(func() error { return c.become(num, items, more) })
 	}
 	if err != nil {
 		// If this fails, too, the next start drops it.
@@ -89,7 +89,7 @@ func (c *Boxes) writeAll(num uint32, items []rstar.Item) (more map[rstar.Item]ui
 		if len(counts) == 0 {
 			return nil
 		}
-		return c.st.through(func() error {
+		return c.st.runAlone(func() error {
 			entries = appendBoxEntries(entries[:0], num, counts, c.st.number())
 			counts = counts[:0]
 			return c.st.commit(entries)
@@ -157,7 +157,7 @@ func (c *Boxes) become(num uint32, items []rstar.Item, more map[rstar.Item]uint6
 
 // dropNumber drops what no name leads to.
 func (st *Store) dropNumber(num uint32) error {
-	return st.through(func() error {
+	return st.runAlone(func() error {
 		return st.commit([]disk.Entry{{Collection: num, Kind: disk.Drop, Revision: st.number()}})
 	})
 }

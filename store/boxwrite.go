@@ -143,7 +143,7 @@ func (c *Boxes) counted(n boxCount) {
 
 // prepareBoxes judges and numbers a write.
 func (st *Store) prepareBoxes(w *write) error {
-	d, b := &st.door, w.box
+	q, b := &st.queue, w.box
 	if b.c.dropped.Load() {
 		return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, b.c.name)
 	}
@@ -159,15 +159,15 @@ func (st *Store) prepareBoxes(w *write) error {
 		b.counts = append(b.counts, boxCount{it, n - 1})
 	}
 	if len(b.in) > 0 {
-		if err := b.c.tree.RoomFor(d.boxes + len(b.in)); err != nil {
+		if err := b.c.tree.RoomFor(q.boxes + len(b.in)); err != nil {
 			return err
 		}
 	}
-	if d.pendingBoxes == nil {
-		d.pendingBoxes = map[pendingBox]uint64{}
+	if q.pendingBoxes == nil {
+		q.pendingBoxes = map[pendingBox]uint64{}
 	}
 	for _, n := range b.counts {
-		d.pendingBoxes[pendingBox{b.c, n.Item}] = n.n
+		q.pendingBoxes[pendingBox{b.c, n.Item}] = n.n
 	}
 	for _, it := range b.in {
 		n, err := st.countBefore(b, it)
@@ -175,9 +175,9 @@ func (st *Store) prepareBoxes(w *write) error {
 			return err // The tree was closed: all the others fail, too.
 		}
 		b.counts = append(b.counts, boxCount{it, n + 1})
-		d.pendingBoxes[pendingBox{b.c, it}] = n + 1
+		q.pendingBoxes[pendingBox{b.c, it}] = n + 1
 	}
-	d.boxes += len(b.in)
+	q.boxes += len(b.in)
 	st.numbered += uint64(len(b.counts))
 	w.revision = st.numbered
 	return nil
@@ -185,7 +185,7 @@ func (st *Store) prepareBoxes(w *write) error {
 
 // countBefore is how many a write finds.
 func (st *Store) countBefore(b *boxWrite, it rstar.Item) (uint64, error) {
-	if n, ok := st.door.pendingBoxes[pendingBox{b.c, it}]; ok {
+	if n, ok := st.queue.pendingBoxes[pendingBox{b.c, it}]; ok {
 		return n, nil
 	}
 	return b.c.count(it)

@@ -108,7 +108,7 @@ func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		c.created = st.number()
 		c.changed.Store(c.created)
 		err := st.commit([]disk.Entry{{
@@ -253,7 +253,7 @@ func (st *Store) retire(find func() *Collection) (free func(), err error) {
 	if c == nil {
 		return nil, nil
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
 		if err == nil {
 			c.dropped.Store(true)

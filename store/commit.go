@@ -28,7 +28,7 @@ func (st *Store) commit(entries []disk.Entry) error {
 // idsOf are those entries that change which ids there are, without their values,
 // and with numbers of their own.
 func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
-	ids := st.door.ids[:0]
+	ids := st.queue.ids[:0]
 	next := st.db.Revision() + 1
 	for _, e := range entries {
 		if e.Kind == disk.Put && e.OldRevision != 0 {
@@ -41,6 +41,6 @@ func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
 		ids = append(ids, e)
 		next++
 	}
-	st.door.ids = ids
+	st.queue.ids = ids
 	return ids
 }

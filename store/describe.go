@@ -61,6 +61,6 @@ func (c *Collection) Schema() (Description, error) {
 		Name: c.Name(), CollectionOptions: c.Options(), Features: c.Len(), Created: c.since,
 		CreatedRevision: c.created, Revision: max(c.created, c.revision.Load()),
 	}
-	c.set.schema.tell(&d)
+	c.set.schema.describe(&d)
 	return d, nil
 }

@@ -49,7 +49,7 @@ func seen(t *testing.T, c *Collection) (d Description) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	s.tell(&d)
+	s.describe(&d)
 	return d
 }
 
@@ -191,7 +191,7 @@ func TestSchemaFull(t *testing.T) {
 	s.change(nil, view(`{"late":1,"n4":"x"}`))
 	s.change(nil, view(`{"n3":true}`))
 	var d Description
-	s.tell(&d)
+	s.describe(&d)
 	if !d.MoreProperties || len(d.Properties) != maxNames {
 		t.Fatal(d.MoreProperties, len(d.Properties))
 	}

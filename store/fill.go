@@ -40,11 +40,11 @@ func (c *Collection) Fill(put func() error) error {
 		return err
 	}
 	defer c.using.leave()
-	if err := c.st.through(c.set.beginFill); err != nil {
+	if err := c.st.runAlone(c.set.beginFill); err != nil {
 		return fmt.Errorf("store: collection %q: %w", c.Name(), err)
 	}
 	err := put()
-	if end := c.st.through(c.set.endFill); end != nil {
+	if end := c.st.runAlone(c.set.endFill); end != nil {
 		return errors.Join(err, fmt.Errorf("store: collection %q: the tree of its features cannot be built: %w", c.Name(), end))
 	}
 	return err

@@ -26,23 +26,23 @@ const (
 
 // kept counts what one search keeps.
 type kept struct {
-	now, told int64
-	hold      func(int64) error // nil: nobody wants to know
+	now, reported int64
+	hold          func(int64) error // nil: nobody wants to know
 }
 
 // keep counts so many bytes more, or fewer. The error ends the search.
 func (k *kept) keep(more int64) error {
-	if k.now += more; k.hold == nil || k.now-k.told < keptStep && k.told-k.now < keptStep {
+	if k.now += more; k.hold == nil || k.now-k.reported < keptStep && k.reported-k.now < keptStep {
 		return nil
 	}
-	k.told = k.now
+	k.reported = k.now
 	return k.hold(k.now)
 }
 
 // end says that nothing is kept any more.
 func (k *kept) end() {
-	if k.told != 0 {
-		k.told = 0
+	if k.reported != 0 {
+		k.reported = 0
 		_ = k.hold(0) // It only shrinks.
 	}
 }

@@ -165,7 +165,7 @@ type PropertySchema struct {
 }
 
 // tell is what d says of features.
-func (s *schema) tell(d *Description) {
+func (s *schema) describe(d *Description) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for t, n := range s.types {

@@ -116,9 +116,9 @@ func (st *Store) Stats() Stats {
 	for r := range results {
 		s.Writes[r.String()] = c.writes[r].Load()
 	}
-	st.door.mu.Lock()
-	s.Waiting = len(st.door.queue)
-	st.door.mu.Unlock()
+	st.queue.mu.Lock()
+	s.Waiting = len(st.queue.waiting)
+	st.queue.mu.Unlock()
 	st.hub.mu.Lock()
 	s.WatchedAreas = st.hub.areas
 	st.hub.mu.Unlock()

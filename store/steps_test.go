@@ -122,20 +122,20 @@ func TestWatchInSteps(t *testing.T) {
 		}
 		return nil
 	}
-	for told := 0; ; {
+	for stops := 0; ; {
 		pauses = 0
 		e, ok, err := paused.TryIn(steps)
 		if errors.Is(err, enough) {
 			put(t, c, at("other", 1, 1, `{}`))
-			told, most = told+1, most+1
-			if told > 1000 {
+			stops, most = stops+1, most+1
+			if stops > 1000 {
 				t.Fatal("it does not get further")
 			}
 			continue
 		}
 		if !ok {
-			if told < 20 {
-				t.Errorf("paused %d times", told)
+			if stops < 20 {
+				t.Errorf("paused %d times", stops)
 			}
 			break
 		}

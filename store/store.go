@@ -67,7 +67,7 @@ type Store struct {
 
 	filters *filter.Cache
 
-	door     door
+	queue    commitQueue
 	hub      hub
 	revision uint64        // of the last write that was committed
 	last     atomic.Uint64 // the same, for others
@@ -109,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		names: map[string]*Collection{}, nums: map[uint32]*Collection{},
 		boxes: map[string]*Boxes{}, next: 1,
 	}
-	st.door.wake, st.door.left.L = make(chan struct{}, 1), &st.door.mu
+	st.queue.wake, st.queue.idle.L = make(chan struct{}, 1), &st.queue.mu
 	limits, err := o.Watch.withDefaults()
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	st.db.Loaded()
 	if st.waitsForDisk {
-		st.door.gone.Go(st.committer)
+		st.queue.ended.Go(st.committer)
 	}
 	return st, nil
 }
@@ -189,18 +189,18 @@ func (st *Store) GiveUp() { st.db.GiveUp() }
 
 // shut closes the door, and waits until nobody is inside.
 func (st *Store) shut() {
-	d := &st.door
-	d.mu.Lock()
-	d.closed = true
-	refused := d.queue
-	d.queue = nil
-	st.db.GiveUp() // Now, since whoever is inside gets no further batch.
-	for d.busy {   // Who is inside finds the queue empty, and comes out.
-		d.left.Wait()
+	q := &st.queue
+	q.mu.Lock()
+	q.closed = true
+	refused := q.waiting
+	q.waiting = nil
+	st.db.GiveUp()    // Now, since whoever is inside gets no further batch.
+	for q.hasLeader { // Who is inside finds the queue empty, and comes out.
+		q.idle.Wait()
 	}
-	d.mu.Unlock()
-	close(d.wake)
-	d.gone.Wait()
+	q.mu.Unlock()
+	close(q.wake)
+	q.ended.Wait()
 	for _, w := range refused {
 		w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
 	}

@@ -383,7 +383,7 @@ func TestCloseWaits(t *testing.T) {
 	var left atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := st.through(func() error { close(inside); <-out; left.Store(true); return nil }); err != nil {
+		if err := st.runAlone(func() error { close(inside); <-out; left.Store(true); return nil }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -400,9 +400,9 @@ func TestCloseWaits(t *testing.T) {
 		}
 	})
 	for closed := false; !closed; runtime.Gosched() {
-		st.door.mu.Lock()
-		closed = st.door.closed
-		st.door.mu.Unlock()
+		st.queue.mu.Lock()
+		closed = st.queue.closed
+		st.queue.mu.Unlock()
 	}
 	for range 1000 { // time for a Close that does not wait
 		runtime.Gosched()

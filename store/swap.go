@@ -31,7 +31,7 @@ func (st *Store) Swap(a, b string) error {
 	if err != nil {
 		return err
 	}
-	return st.through(func() error {
+	return st.runAlone(func() error {
 		first := st.number()
 		entries := make([]disk.Entry, 0, 2)
 		for i, c := range []*Collection{x, y} {

@@ -42,7 +42,7 @@ func TestUnpublishedIsNotCounted(t *testing.T) {
 					}
 					return value, nil
 				}
-				if err := st.through(func() error { st.carryOut(batch); return nil }); err != nil {
+				if err := st.runAlone(func() error { st.commitBatch(batch); return nil }); err != nil {
 					t.Fatal(err)
 				}
 				for i, w := range batch {

@@ -148,7 +148,7 @@ func (w *Watcher) begin(o WatchOptions) error {
 			return trimmed(from+1, first)
 		}
 	}
-	w.start, w.told, w.scan = from, from, from
+	w.start, w.reported, w.scan = from, from, from
 	w.pos.Store(from)
 	return nil
 }

@@ -45,18 +45,18 @@ func (w *Watcher) lose(a *area) {
 
 // fallenAtOnce is how many watchers are left out before others have the lock: up to 0.1
 // ms. 10,000 of them may fall behind at a time.
-const fallenAtOnce = 8
+const demotedAtOnce = 8
 
 // leaveOutSome leaves out some of those that have fallen behind in the last batch, unless
 // they have caught up since.
 func (h *hub) leaveOutSome() {
-	n := min(len(h.fallen), fallenAtOnce)
-	for _, w := range h.fallen[:n] {
+	n := min(len(h.demoted), demotedAtOnce)
+	for _, w := range h.demoted[:n] {
 		h.leaveOut(w)
 	}
-	clear(h.fallen[:n])
-	if h.fallen = h.fallen[n:]; len(h.fallen) == 0 {
-		h.fallen = nil // Its room was that of so many as had fallen.
+	clear(h.demoted[:n])
+	if h.demoted = h.demoted[n:]; len(h.demoted) == 0 {
+		h.demoted = nil // Its room was that of so many as had fallen.
 	}
 }
 

@@ -47,7 +47,7 @@ func (h *history) add(w written) {
 }
 
 // told is an event without pointers.
-type told struct {
+type flatEvent struct {
 	revision uint64
 	name, id string
 	kind     EventKind
@@ -55,7 +55,7 @@ type told struct {
 	value    string // New, or Old of what is gone
 }
 
-func (t told) String() string {
+func (t flatEvent) String() string {
 	return fmt.Sprintf("%d %q %q %v %v", t.revision, t.name, t.id, t.kind, t.why)
 }
 
@@ -64,7 +64,7 @@ type checked struct {
 	areas  map[string]Query
 	from   uint64 // 0: from now on
 	resume uint64
-	got    []told
+	got    []flatEvent
 	lagged []*checked // as far as it had come each time
 }
 
@@ -131,7 +131,7 @@ func (k *checked) take(t *testing.T, e *Event) {
 	if string(f.ID) != e.ID || e.New != nil && e.New.Revision != e.Revision || e.Old != nil && e.Old.Revision >= e.Revision {
 		t.Errorf("%+v has another feature", e)
 	}
-	k.got = append(k.got, told{e.Revision, e.Name, e.ID, e.Kind, e.Why, string(f.Value)})
+	k.got = append(k.got, flatEvent{e.Revision, e.Name, e.ID, e.Kind, e.Why, string(f.Value)})
 }
 
 func TestWatchAgainstHistory(t *testing.T) {
@@ -337,7 +337,7 @@ func (k *checked) compare(t *testing.T, c *Collection, h *history) int {
 }
 
 // expected is the events of a watcher by going through all writes and areas.
-func expected(t *testing.T, c *Collection, h *history, k *checked) (want []told) {
+func expected(t *testing.T, c *Collection, h *history, k *checked) (want []flatEvent) {
 	prepared := map[string]*Prepared{}
 	for name, q := range k.areas {
 		p, err := q.Prepare(c.o.Space)
@@ -373,7 +373,7 @@ func expected(t *testing.T, c *Collection, h *history, k *checked) (want []told)
 				return ok
 			}
 			before, after := match(old), match(f)
-			e := told{revision: w.revision, name: name, id: w.id, value: string(w.value)}
+			e := flatEvent{revision: w.revision, name: name, id: w.id, value: string(w.value)}
 			switch {
 			case !before && !after:
 				continue
@@ -396,7 +396,7 @@ func expected(t *testing.T, c *Collection, h *history, k *checked) (want []told)
 			}
 			want = append(want, e)
 		}
-		slices.SortFunc(want[first:], func(a, b told) int {
+		slices.SortFunc(want[first:], func(a, b flatEvent) int {
 			return cmp.Or(-cmp.Compare(b2i(a.kind == Exit), b2i(b.kind == Exit)), cmp.Compare(a.name, b.name))
 		})
 	}

@@ -6,11 +6,11 @@ import "errors"
 
 // fall has a live watcher look at all changes above a revision by itself. hub.mu
 // is held.
-func (w *Watcher) fall(scan uint64) {
+func (w *Watcher) demote(scan uint64) {
 	if w.live {
 		w.live, w.scan = false, scan
-		w.h.woken = append(w.h.woken, w)
-		w.h.fallen = append(w.h.fallen, w)
+		w.h.toWake = append(w.h.toWake, w)
+		w.h.demoted = append(w.h.demoted, w)
 	}
 }
 

@@ -59,8 +59,8 @@ type hub struct {
 	ended  sync.WaitGroup
 
 	// Of who is inside the door.
-	told   []*change // committed, but not seen by readers yet
-	broken bool      // one could not be made
+	unpublished []*change // committed, but not seen by readers yet
+	broken      bool      // one could not be made
 
 	count atomic.Int64  // of watchers; changed under mu
 	left  atomic.Uint64 // the last revision when the last watcher left
@@ -73,14 +73,14 @@ type hub struct {
 	watched map[uint32]*watched
 
 	// Of the goroutine.
-	batch []*change
-	boxes []feature.Box
-	woken []*Watcher
+	batch  []*change
+	boxes  []feature.Box
+	toWake []*Watcher
 	// fallen watchers are not looked for any more when the batch is over.
-	fallen []*Watcher
-	visit  func(*area)
-	visits int // of this step
-	now    uint64
+	demoted []*Watcher
+	visit   func(*area)
+	visits  int // of this step
+	now     uint64
 }
 
 // watched is a collection that has watchers.
@@ -164,7 +164,7 @@ func (h *hub) run() {
 // reports whether there is more to do. Others have the lock after each step.
 func (h *hub) step() bool {
 	h.mu.Lock()
-	if len(h.fallen) > 0 {
+	if len(h.demoted) > 0 {
 		h.leaveOutSome()
 		h.mu.Unlock()
 		return true
@@ -175,7 +175,7 @@ func (h *hub) step() bool {
 	if h.done+1 < first { // forgotten
 		for _, of := range h.watched {
 			for w := range of.watchers {
-				w.fall(h.done)
+				w.demote(h.done)
 			}
 		}
 		h.done = first - 1
@@ -194,18 +194,18 @@ func (h *hub) step() bool {
 	if h.done/progressEvery != before/progressEvery {
 		for _, of := range h.watched {
 			for w := range of.watchers {
-				h.woken = append(h.woken, w)
+				h.toWake = append(h.toWake, w)
 			}
 		}
 	}
-	more := h.done < last || len(h.fallen) > 0
+	more := h.done < last || len(h.demoted) > 0
 	h.mu.Unlock()
-	for _, w := range h.woken {
+	for _, w := range h.toWake {
 		w.signal()
 	}
-	clear(h.woken)
+	clear(h.toWake)
 	clear(h.batch)
-	h.woken = h.woken[:0]
+	h.toWake = h.toWake[:0]
 	return more
 }
 
@@ -229,10 +229,10 @@ func (h *hub) push(w *Watcher) {
 	case !w.live, n > 0 && w.queue[n-1] == h.now:
 		return
 	case n == queueLength:
-		w.fall(h.done)
+		w.demote(h.done)
 		return
 	case n == 0:
-		h.woken = append(h.woken, w)
+		h.toWake = append(h.toWake, w)
 	}
 	w.queue = append(w.queue, h.now)
 }

@@ -48,7 +48,7 @@ type Watcher struct {
 	upTo      uint64 // pos when all of todo was looked at
 	ready     []result
 	given     int // of ready
-	told      uint64
+	reported  uint64
 	current   uint64 // revision
 	visit     func(*area)
 	change    *change // that found is of, some of which are left to judge; nil: none
@@ -108,15 +108,15 @@ func (w *Watcher) TryIn(s *feature.Steps) (e Event, ok bool, err error) {
 			continue
 		}
 		w.pos.Store(max(w.pos.Load(), w.upTo))
-		if pos := w.pos.Load(); pos-w.told >= progressEvery {
-			w.told = pos
+		if pos := w.pos.Load(); pos-w.reported >= progressEvery {
+			w.reported = pos
 			return Event{Kind: Progress, Revision: pos, Resume: pos}, true, nil
 		}
 		idle, err := w.fill()
 		if err != nil {
 			return Event{}, false, err
 		}
-		if idle && w.pos.Load()-w.told < progressEvery {
+		if idle && w.pos.Load()-w.reported < progressEvery {
 			return Event{}, false, nil
 		}
 	}
@@ -138,7 +138,7 @@ func (w *Watcher) pop() *result {
 		if r.area.gone.Load() {
 			continue
 		}
-		w.told = r.Resume
+		w.reported = r.Resume
 		return r
 	}
 	clear(w.ready)

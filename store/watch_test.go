@@ -147,7 +147,7 @@ func TestWatchEvents(t *testing.T) {
 // forget empties the ring.
 func forget(c *Collection) {
 	h := &c.st.hub
-	_ = c.st.through(func() error { h.ring.clear(h.limits.Changes, h.limits.Bytes, c.st.revision); return nil })
+	_ = c.st.runAlone(func() error { h.ring.clear(h.limits.Changes, h.limits.Bytes, c.st.revision); return nil })
 }
 
 // Areas count from when they are added, and not after they are removed.
@@ -410,7 +410,7 @@ func TestWatchBroken(t *testing.T) {
 	w := watch(t, c, 0, map[string]Query{"": {}})
 	put(t, c, at("a", 1, 1, ""))
 	next(t, w)
-	_ = st.through(func() error {
+	_ = st.runAlone(func() error {
 		st.revision++
 		st.hub.collect([]disk.Entry{{Collection: c.num, Kind: disk.Put, Key: []byte("x"), Value: []byte("no feature"), Revision: st.revision}})
 		return nil
@@ -446,7 +446,7 @@ func TestWatchAllocs(t *testing.T) {
 	entries := []disk.Entry{{Kind: disk.Put, Key: []byte("a")}}
 	if n := testing.AllocsPerRun(100, func() {
 		st.hub.collect(entries)
-		st.hub.tell()
+		st.hub.publish()
 	}); n > 0 {
 		t.Errorf("%v allocations while nobody watches", n)
 	}
@@ -517,15 +517,15 @@ func TestWatchProgress(t *testing.T) {
 	area := map[string]Query{"": {Area: Box(50, 50, 51, 51)}}
 	w := watch(t, c, 0, area)
 	from := w.Revision()
-	told := make(chan Event)
+	events := make(chan Event)
 	go func() {
 		e, _ := w.Next(t.Context())
-		told <- e
+		events <- e
 	}()
 	for range 3 * progressEvery {
 		put(t, c, at("a", 0, 0, ""))
 	}
-	for _, e := range []Event{<-told, next(t, watch(t, c, from, area))} {
+	for _, e := range []Event{<-events, next(t, watch(t, c, from, area))} {
 		if e.Kind != Progress || e.Resume < from+progressEvery || e.Resume > from+3*progressEvery || e.Revision != e.Resume {
 			t.Errorf("%+v, began at %d", e, from)
 		}

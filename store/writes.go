@@ -40,18 +40,18 @@ func (s *Writes) Submit() {
 
 // warm asks for the memory that the writes of a batch look at first, so that they do
 // not wait for it one after the other.
-func (d *door) warm(batch []*write) {
+func (q *commitQueue) warm(batch []*write) {
 	for len(batch) > 0 {
 		c, n := batch[0].coll, 0
-		d.keys = d.keys[:0]
+		q.keys = q.keys[:0]
 		for n < len(batch) && batch[n].box == nil && batch[n].coll == c {
-			d.keys = append(d.keys, batch[n].key)
+			q.keys = append(q.keys, batch[n].key)
 			n++
 		}
 		if n > 1 {
-			c.set.m.PrefetchKeys(d.keys, &d.many)
+			c.set.m.PrefetchKeys(q.keys, &q.many)
 		}
 		batch = batch[max(n, 1):]
 	}
-	clear(d.keys)
+	clear(q.keys)
 }

@@ -20,12 +20,12 @@ func (h *hub) collect(entries []disk.Entry) {
 			h.broken = true
 			return
 		}
-		h.told = append(h.told, c)
+		h.unpublished = append(h.unpublished, c)
 	}
 }
 
 // tell has watchers see what was collected.
-func (h *hub) tell() {
+func (h *hub) publish() {
 	if !h.on.Load() {
 		return
 	}
@@ -35,10 +35,10 @@ func (h *hub) tell() {
 		h.ring.clear(h.limits.Changes, h.limits.Bytes, h.st.revision)
 		h.broken = false
 	} else {
-		h.ring.append(h.told)
+		h.ring.append(h.unpublished)
 	}
-	clear(h.told)
-	h.told = h.told[:0]
+	clear(h.unpublished)
+	h.unpublished = h.unpublished[:0]
 	if h.count.Load() == 0 && h.turnOff() {
 		return
 	}

@@ -67,14 +67,14 @@ type write struct {
 // work.
 const maxBatch = 1024
 
-type door struct {
-	mu     sync.Mutex
-	queue  []*write
-	busy   bool      // somebody is inside
-	left   sync.Cond // busy is false
-	closed bool
-	wake   chan struct{} // of the committer, if writes wait for the disk
-	gone   sync.WaitGroup
+type commitQueue struct {
+	mu        sync.Mutex
+	waiting   []*write
+	hasLeader bool      // somebody is inside
+	idle      sync.Cond // busy is false
+	closed    bool
+	wake      chan struct{} // of the committer, if writes wait for the disk
+	ended     sync.WaitGroup
 
 	// Of who is inside.
 	batch   []*write
@@ -101,10 +101,10 @@ func (st *Store) submit(ws ...*write) {
 	for _, w := range ws {
 		w.key = []byte(w.id)
 	}
-	d := &st.door
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
+	q := &st.queue
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
 		for _, w := range ws {
 			w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
 		}
@@ -114,7 +114,7 @@ func (st *Store) submit(ws ...*write) {
 		// The batch inside may wait for a failed disk; and a record that is staged
 		// in vain takes up room for a second.
 		if err := st.db.Healthy(); err != nil {
-			d.mu.Unlock()
+			q.mu.Unlock()
 			for _, w := range ws {
 				if w.run == nil {
 					st.counters.count(w, err)
@@ -124,76 +124,76 @@ func (st *Store) submit(ws ...*write) {
 			return
 		}
 	}
-	d.queue = append(d.queue, ws...)
-	if d.busy {
-		d.mu.Unlock()
+	q.waiting = append(q.waiting, ws...)
+	if q.hasLeader {
+		q.mu.Unlock()
 		return
 	}
-	d.busy = true
-	d.mu.Unlock()
+	q.hasLeader = true
+	q.mu.Unlock()
 	if st.waitsForDisk {
-		d.wake <- struct{}{} // It has room: busy was false.
+		q.wake <- struct{}{} // It has room: busy was false.
 		return
 	}
-	st.pass()
+	st.lead()
 }
 
 // committer carries out batches that wait for the disk.
 func (st *Store) committer() {
-	for range st.door.wake {
-		st.pass()
+	for range st.queue.wake {
+		st.lead()
 	}
 }
 
 // pass carries out batches until the queue is empty.
-func (st *Store) pass() {
-	d := &st.door
+func (st *Store) lead() {
+	q := &st.queue
 	for {
-		d.mu.Lock()
+		q.mu.Lock()
 		n, weight := 0, 0
-		for n < len(d.queue) && (n == 0 || d.queue[0].run == nil && d.queue[n].run == nil && weight+d.queue[n].weight() <= maxBatch) {
-			weight += d.queue[n].weight()
+		for n < len(q.waiting) && (n == 0 || q.waiting[0].run == nil && q.waiting[n].run == nil && weight+q.waiting[n].weight() <= maxBatch) {
+			weight += q.waiting[n].weight()
 			n++
 		}
 		if n == 0 {
-			d.busy = false
-			d.left.Broadcast()
-			d.mu.Unlock()
+			q.hasLeader = false
+			q.idle.Broadcast()
+			q.mu.Unlock()
 			return
 		}
-		d.batch = append(d.batch[:0], d.queue[:n]...)
-		rest := copy(d.queue, d.queue[n:])
-		clear(d.queue[rest:])
-		d.queue = d.queue[:rest]
-		d.mu.Unlock()
-		st.carryOut(d.batch)
-		clear(d.batch)
+		q.batch = append(q.batch[:0], q.waiting[:n]...)
+		rest := copy(q.waiting, q.waiting[n:])
+		clear(q.waiting[rest:])
+		q.waiting = q.waiting[:rest]
+		q.mu.Unlock()
+		st.commitBatch(q.batch)
+		clear(q.batch)
 	}
 }
 
 // carryOut takes one batch through.
-func (st *Store) carryOut(batch []*write) {
+func (st *Store) commitBatch(batch []*write) {
 	if run := batch[0].run; run != nil {
 		err := run()
-		st.hub.tell()
+		st.hub.publish()
 		batch[0].done(0, err)
 		return
 	}
-	d := &st.door
-	d.entries = d.entries[:0]
-	clear(d.pending)
-	clear(d.pendingBoxes)
-	d.boxes, st.numbered = 0, st.revision
+	q := &st.queue
+	q.entries = q.entries[:0]
+	clear(q.pending)
+	clear(q.pendingBoxes)
+	q.boxes, st.numbered = 0, st.revision
 	if len(batch) > 1 {
-		d.warm(batch)
+		q.warm(batch)
 	}
 	for _, w := range batch {
 		if w.err = st.prepare(w, len(batch) > 1); w.err == nil {
-			d.entries = w.appendEntries(d.entries)
+			q.entries = w.appendEntries(q.entries)
 		}
 	}
-	if len(d.entries) > 0 {
-		if err := st.timed(d.entries); err != nil {
+	if len(q.entries) > 0 {
+		if err := st.timed(q.entries); err != nil {
 			for _, w := range batch {
 				if w.err == nil {
 					w.err = errors.Join(err, w.discard())
@@ -214,12 +214,12 @@ func (st *Store) carryOut(batch []*write) {
 	for _, w := range undo {
 		w.err = st.undo(w)
 	}
-	st.hub.tell()
+	st.hub.publish()
 	for _, w := range batch {
 		st.counters.count(w, w.err)
 		w.done(w.revision, w.err)
 	}
-	clear(d.entries)
+	clear(q.entries)
 }
 
 func (w *write) entry() disk.Entry {
@@ -265,7 +265,7 @@ func (st *Store) undo(w *write) error {
 }
 
 // through runs f inside the door, alone.
-func (st *Store) through(f func() error) error {
+func (st *Store) runAlone(f func() error) error {
 	ended := make(chan error, 1)
 	st.submit(&write{run: f, done: func(_ uint64, err error) { ended <- err }})
 	return <-ended
