@@ -82,8 +82,8 @@ func (st *Store) prepare(w *write, more bool) error {
 	return nil
 }
 
-// expiredBefore finds the feature before, if that has expired and is not removed
-// yet. It is not there for a precondition, but it was for watchers.
+// expiredBefore finds the feature before, if it has expired and is not removed
+// yet. For a precondition it does not exist; for watchers it did.
 func (st *Store) expiredBefore(w *write) error {
 	if st.queue.pending[pendingKey{w.coll, w.id}] != nil {
 		return nil
@@ -109,8 +109,8 @@ func (st *Store) stillExpired(w *write) error {
 	return fmt.Errorf("%w: %q", kv.ErrConflict, w.id)
 }
 
-// before is the feature that a write finds, nil if there is none. It is good until
-// the next call.
+// before returns the feature that a write finds, nil if there is none. It is valid
+// until the next call.
 func (st *Store) before(w *write) (*Found, error) {
 	q := &st.queue
 	f := &q.found
@@ -133,7 +133,7 @@ func (st *Store) before(w *write) (*Found, error) {
 	return f, f.open()
 }
 
-// judge compares a precondition with what there is.
+// judge compares a precondition with the feature before.
 func judge(w *write, old *Found) error {
 	has := uint64(0)
 	if old != nil {

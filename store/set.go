@@ -65,7 +65,7 @@ func (s *set) follow(from, to record.Ref) (err error) {
 	if s.new, after, err = s.items(s.new[:0], to); err != nil {
 		return err
 	}
-	// Who searches when the tree has it must know of it.
+	// Searches after the change of the tree must see the new count.
 	more := countNowhere(s.space, s.old, s.new)
 	s.nowhere.Add(max(0, more))
 	defer func() {
