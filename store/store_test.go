@@ -83,7 +83,7 @@ func (m *model) geometry() orb.Geometry {
 	return orb.Point{x, y}
 }
 
-// step makes a write, and compares what it says.
+// step makes a write, and compares its result.
 func (m *model) step() {
 	m.t.Helper()
 	ctx, id := m.t.Context(), m.id()
@@ -282,7 +282,7 @@ func (m *model) same(f, want Feature) {
 	}
 }
 
-// What a collection holds is what a Go map holds, whatever happens, also after it
+// A collection agrees with a Go map after any operations, also after it
 // was closed and opened again.
 func TestCollectionAgainstModel(t *testing.T) {
 	for _, dir := range []string{"", "kept"} {
@@ -330,8 +330,8 @@ func TestOrderWithoutLimit(t *testing.T) {
 	}
 }
 
-// Close waits for writes that are inside, and refuses those that wait, while
-// others go on writing.
+// Close waits for the current batch, and refuses writes that wait, while
+// others continue to write.
 func TestCloseBesideWrites(t *testing.T) {
 	for _, o := range []Options{{}, {Dir: "always"}, {Dir: "off", Sync: disk.SyncOff}} {
 		for range 5 {
@@ -373,8 +373,8 @@ func TestCloseBesideWrites(t *testing.T) {
 	}
 }
 
-// Close lets out who is inside before it refuses those who wait, and ends.
-func TestCloseWaits(t *testing.T) {
+// Close waits for the commit leader, then refuses the writes that wait, and ends.
+func TestCloseWaitsForCommitLeader(t *testing.T) {
 	st, err := Open(t.Context(), Options{SlabBytes: 1 << 30})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// byHand has a test make the steps of a store's hub.
+// byHand lets a test make the steps of a store's hub.
 func byHand(c *Collection) *hub {
 	h := &c.st.hub
 	h.mu.Lock()
@@ -17,7 +17,7 @@ func byHand(c *Collection) *hub {
 	return h
 }
 
-// Many watchers that fall behind are left out some at a time, for others to have the
+// Many demoted watchers are left out some at a time, for others to have the
 // lock in between, and those that have caught up meanwhile are not.
 func TestWatchersAreLeftOutInSteps(t *testing.T) {
 	c := create(t, open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff, Watch: WatchLimits{Changes: 100}}), CollectionOptions{})
@@ -38,7 +38,7 @@ func TestWatchersAreLeftOutInSteps(t *testing.T) {
 	if got := looked(); got != n {
 		t.Fatalf("%d of %d are live", got, n)
 	}
-	for range 200 { // The ring forgets the first of them.
+	for range 200 { // The ring forgets the first of these changes.
 		put(t, c, at("a", 5, 5, ""))
 	}
 	h.step()
