@@ -15,7 +15,8 @@ import (
 // The commit queue: the one path of writes
 //
 // Writes come from any goroutine, and wait in the queue. One goroutine at a time, the
-// commit leader, takes all that wait, a batch, through these steps (group commit):
+// commit leader, takes those that have collected, a batch, through these steps (group
+// commit):
 //
 //	judge    preconditions, against memory and the batch's earlier writes
 //	number   each gets the next revision

@@ -1,10 +1,10 @@
 // Package store keeps places: features with an id, a geometry and properties, found
 // by id, by area, by distance and by the contents of their properties.
 //
-//	Put, Patch, Delete ---> commit ---> log and state on disk    store/disk
-//	                        queue
-//	                          '-------> records, key index, tree kv, rstar
-//	Get, Search, Nearest <------------- in memory, without locks
+//	Put, Patch, Delete ---> commit queue ---> log and state on disk      store/disk
+//	                              |
+//	                              '---------> records, key index, tree   kv, rstar
+//	Get, Search, Nearest <------------------- in memory, without locks
 //
 // A Store has collections, of features or of boxes, and one log of all their writes.
 // It runs in any process: a server lets clients read its memory

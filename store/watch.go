@@ -16,15 +16,14 @@ import (
 // but its areas and a revision, and a client that knows the revision can continue from
 // it, in another process, too.
 //
-//	commit
-//	queue --> ring: the last changes, one for each revision, shared by all
-//	           |                                  |
-//	           |  in the order of revisions       |  sequentially
-//	           v                                  v
-//	          hub --revisions--> queue of a    scan by a watcher that is not live
-//	          (boxes only)       live watcher     ^
-//	                                              |  before what the ring has
-//	                                             log
+//	commit queue --> ring: the last changes, one for each revision, shared by all
+//	                   |                                  |
+//	                   |  in the order of revisions       |  sequentially
+//	                   v                                  v
+//	                  hub --revisions--> queue of a    scan by a watcher that is not live
+//	                  (boxes only)       live watcher     ^
+//	                                                      |  before what the ring has
+//	                                                     log
 //
 // The commit leader appends the changes that it has committed and published to the
 // ring, and waits for no watcher. When the ring is full it forgets the oldest changes.
