@@ -7,14 +7,14 @@ import (
 )
 
 // textsFlag in the flags of an Alter: the collection keeps its name, and only its texts
-// are others. So its watchers go on.
+// have changed. So its watchers continue.
 const textsFlag = 4
 
 // Alter replaces the title and the description of a collection, durably. Its space
-// stays, as features were checked by it. ErrUnknownCollection: there is none of the
-// name. ErrOptions: o has another space.
+// cannot change, as features were checked by it. ErrUnknownCollection: there is none of
+// the name. ErrOptions: o has another space.
 //
-// After a restart, watchers cannot go on from before an Alter (disk.ErrTrimmed).
+// After a restart, watchers cannot resume from before an Alter (disk.ErrTrimmed).
 func (st *Store) Alter(name string, o CollectionOptions) error {
 	if err := st.lockNames(); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (st *Store) Alter(name string, o CollectionOptions) error {
 	case has == o:
 		return nil
 	}
-	return st.through(func() error {
+	return st.runAlone(func() error {
 		e, err := c.entryAs(name, o, st.number())
 		if err != nil {
 			return err

@@ -60,8 +60,8 @@ func TestAlter(t *testing.T) {
 	}
 }
 
-// A watcher goes on when the texts of its collection are altered, and may begin before
-// that; when the collection gets another name it ends.
+// A watcher continues when the texts of its collection are altered, and may begin
+// before that; when the collection gets another name it ends.
 func TestAlterLeavesWatchers(t *testing.T) {
 	st := open(t, Options{})
 	c, err := st.Create("a", CollectionOptions{})
@@ -102,8 +102,8 @@ func TestAlterLeavesWatchers(t *testing.T) {
 	}
 }
 
-// PutTogether says of each feature whether there was one, also one that is written
-// before it in the same call, and makes one commit of all.
+// PutTogether reports for each feature whether it replaced one, including one that was
+// put earlier in the same call, and makes one commit of all.
 func TestPutTogether(t *testing.T) {
 	now := time.Hour
 	st := open(t, Options{Dir: t.TempDir(), Now: func() time.Duration { return now }})

@@ -13,9 +13,9 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// TestAltitudes: they are there when a feature is found, after a patch of its properties
-// and after a restart. The data directory has the format that says so from the first of
-// them on, and not before.
+// TestAltitudes: a found feature has its altitudes, also after a patch of its
+// properties and after a restart. The data directory has the format that covers them
+// from the first on, and not before.
 func TestAltitudes(t *testing.T) {
 	o, ctx := Options{Dir: t.TempDir()}, t.Context()
 	put := func(t *testing.T, c *Collection, f Feature) {

@@ -16,34 +16,34 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Boxes that are kept
+// Kept boxes
 //
-// A collection of boxes is a multiset: the same rectangle with the same id may be
-// in it several times. Readers have it in an R*-tree, as those that are not kept.
-// On disk each different box is a key, and its value is how many of it there are:
+// A collection of boxes is a multiset: the same rectangle with the same id may be in it
+// several times. Readers find the boxes in an R*-tree, like those that are not kept. On
+// disk each different box is a key, and its value is the number of its copies:
 //
 //	key    id u64 | min x | min y | max x | max y    big-endian, floats by their bits
 //	value  count u64                                 little-endian, 1 or more
 //
-// So an entry of the log says what is so, as those of features do, and not what to
-// do: it may be applied again. A write of one box is one entry, which puts the new
+// So an entry of the log states a fact, as those of features do, and not an operation:
+// it may be applied again. A write of one box is one entry, which puts the new
 // count, or deletes the key; a move is two; and all entries of a write are in one
 // batch, so a crash leaves all of them or none. -0 is 0 in a key, as for the tree.
 //
-// Writes pass the door (door.go), with those of features:
+// Writes pass the commit queue (commit_queue.go), with those of features:
 //
-//	judge    how many are there? The tree says whether there is one, and the map
-//	         more how many more; the writes before in the batch come on top
+//	judge    how many copies exist? The tree says whether there is one, and the map
+//	         more how many more; the batch's earlier writes come on top
 //	number   a revision for each entry
-//	room     for each box that is added the tree has nodes (Tree.RoomFor), and
-//	         nobody else takes them: only who is inside the door writes the tree
+//	room     for each added box the tree has nodes (Tree.RoomFor), and no other
+//	         goroutine takes them: only the commit leader writes the tree
 //	commit   with all the others
 //	publish  into the tree, so that readers never see what is not durable
 //
 // A box costs 8 bytes of value and 40 of key on disk, and in memory nothing beside
-// the tree, but for what is there more than once.
+// the tree, except for boxes with several copies.
 
-// Boxes is a collection of boxes that is kept. All methods are safe for concurrent
+// Boxes is a kept collection of boxes. All methods are safe for concurrent
 // use. Reads are its tree's.
 type Boxes struct {
 	st      *Store
@@ -52,21 +52,21 @@ type Boxes struct {
 	free    func()
 	dropped atomic.Bool
 
-	// Of who is inside the door.
+	// Used by the commit leader.
 	num  uint32
-	more map[rstar.Item]uint64 // how many more than one there are of a box
+	more map[rstar.Item]uint64 // the number of copies of a box, less one
 }
 
 // boxesFormat is the format of a data directory with boxes.
 const boxesFormat = 2
 
-// boxFlag marks entries of boxes: watchers, who follow features, pass them over.
+// boxFlag marks entries of boxes: watchers follow features, and skip these entries.
 const boxFlag = 2
 
 // metadata of a collection of boxes. That of features has no kind.
 type metadata struct {
 	Kind string `json:"kind,omitempty"`
-	// Loading: a bulk load is under way, or was when the process ended. Then
+	// Loading: a bulk load is running, or was when the process ended. Then
 	// nothing of it counts.
 	Loading bool `json:"loading,omitempty"`
 }
@@ -74,7 +74,7 @@ type metadata struct {
 const boxesKind = "boxes"
 
 func (m metadata) encode() []byte {
-	b, _ := json.Marshal(m) // It has no field that cannot be.
+	b, _ := json.Marshal(m) // No field of it can fail.
 	return b
 }
 
@@ -92,7 +92,7 @@ func appendBoxKey(b []byte, it rstar.Item) []byte {
 	return b
 }
 
-// parseBox reads what is on disk; nothing of it is believed.
+// parseBox decodes what is on disk, and trusts none of it.
 func parseBox(key, value []byte) (it rstar.Item, count uint64, err error) {
 	if len(key) != boxKeyBytes || len(value) != boxValueBytes {
 		return it, 0, fmt.Errorf("%w: a box with a key of %d and a value of %d bytes, want %d and %d",
@@ -115,9 +115,9 @@ func (c *Boxes) Name() string { return c.name }
 // Tree has the boxes, for reading. Only the store may write it.
 func (c *Boxes) Tree() *rstar.Tree { return c.tree }
 
-// CreateBoxes makes a collection of boxes, unless there is one of that name.
-// ErrCollectionExists: there is one of features. ErrOptions: the store keeps
-// nothing. Programs that know nothing of boxes refuse the data directory from now
+// CreateBoxes creates a collection of boxes, unless there is one of that name.
+// ErrCollectionExists: there is one of features. ErrOptions: the store has no data
+// directory. Versions without collections of boxes refuse the data directory from now
 // on (disk.ErrFormat).
 func (st *Store) CreateBoxes(name string) (*Boxes, error) {
 	if st.o.Dir == "" {
@@ -134,13 +134,13 @@ func (st *Store) CreateBoxes(name string) (*Boxes, error) {
 	}
 	defer st.naming.Unlock()
 	if c, err := st.madeBoxes(name); c != nil || err != nil {
-		return c, err // Meanwhile.
+		return c, err // It was created meanwhile.
 	}
 	c, err := st.makeBoxes(name, st.newNumber())
 	if err != nil {
 		return nil, err
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		if err := st.db.Require(boxesFormat); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func (st *Store) CreateBoxes(name string) (*Boxes, error) {
 	return c, nil
 }
 
-// madeBoxes is the collection of boxes of a name, nil: there is none of the name.
+// madeBoxes returns the collection of boxes of a name, nil: there is none.
 func (st *Store) madeBoxes(name string) (*Boxes, error) {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
@@ -193,7 +193,7 @@ func (st *Store) makeBoxes(name string, num uint32) (*Boxes, error) {
 	return c, nil
 }
 
-// AllBoxes are the collections of boxes, by name.
+// AllBoxes returns the collections of boxes, by name.
 func (st *Store) AllBoxes() []*Boxes {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
@@ -205,9 +205,8 @@ func (st *Store) AllBoxes() []*Boxes {
 	return all
 }
 
-// Retire drops the collection up to where its memory is to be freed, which waits
-// for reads that are under way. free is nil if it was dropped before, or after an
-// error.
+// Retire drops the collection, and leaves its memory, which free frees after waiting
+// for in-flight reads. free is nil if it was dropped before, or after an error.
 func (c *Boxes) Retire() (free func(), err error) {
 	st := c.st
 	if !c.named() {
@@ -220,7 +219,7 @@ func (c *Boxes) Retire() (free func(), err error) {
 	if !c.named() {
 		return nil, nil
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
 		if err == nil {
 			c.dropped.Store(true)
@@ -236,7 +235,7 @@ func (c *Boxes) Retire() (free func(), err error) {
 	return c.close, nil
 }
 
-// named reports whether its name leads to it: the store is open, and has not dropped it.
+// named reports whether its name leads to it: it is not dropped, and the store is open.
 func (c *Boxes) named() bool {
 	c.st.mu.RLock()
 	defer c.st.mu.RUnlock()
@@ -252,7 +251,7 @@ func (c *Boxes) close() {
 	}
 }
 
-// restore loads what was kept: by all processors from disk, and then all at once
+// restore loads the collection: by all processors from disk, and then all at once
 // into the tree, which packs it.
 func (c *Boxes) restore(ctx context.Context) error {
 	st, began := c.st, time.Now()
@@ -265,7 +264,7 @@ func (c *Boxes) restore(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Before memory is taken for a count that nobody has written.
+		// Before memory is taken for a count that no store has written.
 		if n := total.Add(count); count > room || n > room {
 			return fmt.Errorf("%w: box %d is there %d times, and there is room for %d boxes", rstar.ErrSlabFull, it.ID, count, room)
 		}

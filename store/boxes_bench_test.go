@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// BenchmarkBoxes inserts into boxes that are kept: by so many at the same time, so
-// many together.
+// BenchmarkBoxes inserts into kept boxes, by a number of goroutines (writers), and a
+// number of boxes at a time (together).
 func BenchmarkBoxes(b *testing.B) {
 	for _, s := range []disk.Sync{disk.SyncAlways, disk.SyncOff} {
 		for _, c := range []struct{ writers, together int }{{1, 1}, {256, 1}, {4, 256}} {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestBoxesEachWriteFails: whichever write to the disk fails, once or for a while,
-// each write to boxes has a definite answer, and memory and disk tell the same.
+// each write to boxes has a definite answer, and memory and disk agree.
 func TestBoxesEachWriteFails(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		for _, s := range []disk.Sync{disk.SyncAlways, disk.SyncOff} {
@@ -37,8 +37,8 @@ func TestBoxesEachWriteFails(t *testing.T) {
 	}
 }
 
-// boxFault has write i of the disk fail, counted from before the collection is made,
-// and reports whether there were so many.
+// boxFault makes write i of the disk fail, counted from before the collection is made,
+// and reports whether there were that many writes.
 func boxFault(t *testing.T, once bool, s disk.Sync, i int64) (hit bool) {
 	d := &badDisk{MemFS: vfs.NewCrashableMem(), once: once}
 	st, err := Open(t.Context(), d.options(s))
@@ -101,13 +101,13 @@ func boxFault(t *testing.T, once bool, s disk.Sync, i int64) (hit bool) {
 		if s == disk.SyncAlways || !errors.Is(err, disk.ErrReadOnly) {
 			t.Fatal(err)
 		}
-		return hit // It has told that something is lost.
+		return hit // Close has reported a loss.
 	}
 	m.reopened(t, d.MemFS, fmt.Sprintf("fault at %d, opened again", i))
 	return hit
 }
 
-// breakAt has write i from now on fail.
+// breakAt makes writes fail from write i from now on.
 func (d *badDisk) breakAt(i int64) { d.from.Store(d.n.Load() + i) }
 
 // reopened compares what another store finds on a disk.
@@ -127,7 +127,7 @@ func (m multiset) reopened(t *testing.T, fs *vfs.MemFS, what string) {
 }
 
 // TestBoxesUndo: a write that is in the log and cannot be published is taken back
-// there, whatever came behind it in the batch.
+// there, whatever writes follow it in the batch.
 func TestBoxesUndo(t *testing.T) {
 	d := &badDisk{MemFS: vfs.NewMem()}
 	st, err := Open(t.Context(), d.options(disk.SyncAlways))
@@ -143,17 +143,17 @@ func TestBoxesUndo(t *testing.T) {
 		}
 		m.add(at(id))
 	}
-	// Somebody takes boxes out of the tree behind the store's back, after they were
+	// The test takes boxes out of the tree without the store, after they were
 	// counted: as if the tree had refused.
 	var first, second boxWrite
 	errs := map[string]error{}
-	if err := st.through(func() error {
+	if err := st.runAlone(func() error {
 		first = boxWrite{c: c, out: []rstar.Item{at(3)}}
 		second = boxWrite{c: c, in: []rstar.Item{at(3), at(2)}}
 		st.numbered = st.revision
 		var ws []*write
 		var entries []disk.Entry
-		clear(st.door.pendingBoxes)
+		clear(st.queue.pendingBoxes)
 		for _, b := range []*boxWrite{&first, &second} {
 			w := &write{box: b}
 			if err := st.prepare(w, true); err != nil {

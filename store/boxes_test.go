@@ -115,7 +115,7 @@ func boxStep(t *testing.T, c *Boxes, m multiset, r *rand.Rand) error {
 	return nil
 }
 
-// TestBoxes: random writes, with equal boxes, are there after each restart.
+// TestBoxes: random writes, with equal boxes, survive each restart.
 func TestBoxes(t *testing.T) {
 	for _, s := range []disk.Sync{disk.SyncAlways, disk.SyncOff} {
 		t.Run(fmt.Sprint("sync=", s), func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestBoxes(t *testing.T) {
 	}
 }
 
-// TestBoxesTogether: several write at the same time, alike boxes too, beside
-// features and a watcher of those.
+// TestBoxesTogether: several goroutines write at the same time, also equal boxes,
+// beside features and a watcher of those.
 func TestBoxesTogether(t *testing.T) {
 	var says bytes.Buffer
 	o := Options{
@@ -188,7 +188,7 @@ func TestBoxesTogether(t *testing.T) {
 				own.add(it)
 				if r.IntN(3) == 0 {
 					if ok, err := c.Delete(alike.Rect, alike.ID); !ok || err != nil {
-						t.Error(ok, err) // It has added one itself.
+						t.Error(ok, err) // This goroutine has added one.
 					}
 					own[alike]--
 				}
@@ -216,14 +216,14 @@ func TestBoxesTogether(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if says.Len() > 0 { // such as that watchers cannot be told of boxes
+	if says.Len() > 0 { // such as that changes of boxes cannot be collected for watchers
 		t.Error(says.String())
 	}
 	again := open(t, o)
 	want.verify(t, boxes(t, again), "restarted")
 }
 
-// TestBoxesBatch: what comes together does not want room for all of it at once.
+// TestBoxesBatch: a batch does not need room for all its writes at once.
 func TestBoxesBatch(t *testing.T) {
 	st := open(t, Options{Dir: t.TempDir(), SlabBytes: 4 << 20})
 	c := boxes(t, st)
@@ -232,7 +232,7 @@ func TestBoxesBatch(t *testing.T) {
 		t.Fatal("the slab is too large, or too small, to say anything")
 	}
 	errs := make(chan error, n)
-	if err := st.through(func() error {
+	if err := st.runAlone(func() error {
 		for range n {
 			c.InsertLater(make([]rstar.Item, together), func(_ int, err error) { errs <- err })
 		}
@@ -248,7 +248,7 @@ func TestBoxesBatch(t *testing.T) {
 	multiset{{}: n * together}.verify(t, c, "inserted")
 }
 
-// TestBoxesLoad: a bulk load is all there after a restart, with equal boxes, and
+// TestBoxesLoad: a bulk load survives a restart, with equal boxes, and
 // does nothing to a collection that has some.
 func TestBoxesLoad(t *testing.T) {
 	o := Options{Dir: t.TempDir(), SlabBytes: 64 << 20}
@@ -285,7 +285,7 @@ func TestBoxesLoad(t *testing.T) {
 	}
 	for it, n := range want {
 		if n < 2 {
-			continue // Those that are there more than once are counted.
+			continue // Boxes with several copies are counted.
 		}
 		if ok, err := c.Delete(it.Rect, it.ID); !ok || err != nil || !want.remove(it) {
 			t.Fatal(ok, err)
@@ -310,7 +310,7 @@ func TestBoxesLoad(t *testing.T) {
 	}
 }
 
-// TestBoxesUnfinishedLoad: a load that did not end is gone after a restart, and one
+// TestBoxesUnfinishedLoad: a load that did not end is dropped at a restart, and one
 // that meets a write gives way.
 func TestBoxesUnfinishedLoad(t *testing.T) {
 	o := Options{Dir: t.TempDir(), SlabBytes: 64 << 20}
@@ -319,7 +319,7 @@ func TestBoxesUnfinishedLoad(t *testing.T) {
 	items := []rstar.Item{{ID: 1}, {ID: 2}, {ID: 2}}
 	num := st.next
 	st.next++
-	if err := st.through(func() error {
+	if err := st.runAlone(func() error {
 		return st.commit([]disk.Entry{{Collection: num, Kind: disk.Create, Key: []byte(c.name), Value: metadata{Kind: boxesKind, Loading: true}.encode(), Revision: st.number()}})
 	}); err != nil {
 		t.Fatal(err)
@@ -331,12 +331,12 @@ func TestBoxesUnfinishedLoad(t *testing.T) {
 	if err := c.Insert(rstar.Rect{}, 5); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.through(func() error { return c.become(num, items, more) }); !errors.Is(err, rstar.ErrNotEmpty) {
+	if err := st.runAlone(func() error { return c.become(num, items, more) }); !errors.Is(err, rstar.ErrNotEmpty) {
 		t.Fatal(err)
 	}
 	want := multiset{{ID: 5}: 1}
 	want.verify(t, c, "not loaded")
-	if err := st.Close(); err != nil { // and so it is left on disk
+	if err := st.Close(); err != nil { // so that it is left on disk
 		t.Fatal(err)
 	}
 	st = open(t, o)
@@ -346,7 +346,7 @@ func TestBoxesUnfinishedLoad(t *testing.T) {
 	}
 }
 
-// TestBoxesNames: a name is of one kind, is free again after a drop, and nothing is
+// TestBoxesNames: a name is of one kind, is free again after a drop, and no boxes are
 // kept without a data directory.
 func TestBoxesNames(t *testing.T) {
 	o := Options{Dir: t.TempDir(), SlabBytes: 64 << 20}
@@ -395,7 +395,7 @@ func TestBoxesNames(t *testing.T) {
 	}
 }
 
-// TestBoxesFull: what finds no room is refused whole, and can be made room for.
+// TestBoxesFull: a write without room is refused whole, and deletes make room.
 func TestBoxesFull(t *testing.T) {
 	o := Options{Dir: t.TempDir(), SlabBytes: 1 << 20, Sync: disk.SyncOff}
 	st := open(t, o)
@@ -435,7 +435,7 @@ func TestBoxesFull(t *testing.T) {
 	m.verify(t, boxes(t, open(t, o)), "restarted")
 }
 
-// TestParseBox: nothing else than what is written is read.
+// TestParseBox: no other bytes than those that are written are accepted.
 func TestParseBox(t *testing.T) {
 	it := rstar.Item{Rect: rstar.Rect{MinX: -1, MinY: 2, MaxX: 3, MaxY: 4}, ID: 1 << 63}
 	key, value := appendBoxKey(nil, it), []byte{2, 0, 0, 0, 0, 0, 0, 0}
@@ -450,7 +450,7 @@ func TestParseBox(t *testing.T) {
 	}
 }
 
-// TestBoxesCorrupt: a count that nobody has written takes no memory.
+// TestBoxesCorrupt: a false count takes no memory.
 func TestBoxesCorrupt(t *testing.T) {
 	for what, c := range map[string]struct {
 		n    uint64

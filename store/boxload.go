@@ -9,36 +9,37 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Bulk load of boxes that are kept
+// Bulk load of kept boxes
 //
-// All or nothing, also if the process is killed in the middle, and whatever the
-// number: more than one batch of the log may take. So the boxes are written under a
-// number of their own, which becomes that of the collection at the end, by one
-// batch:
+// All or nothing, also if the process is killed during the load, and whatever the
+// number of boxes, which may exceed one batch of the log. So the boxes are written
+// under a new collection number, which becomes that of the collection at the end, by
+// one batch:
 //
 //	old number   | empty .................................. | dropped
 //	new number   | created, loading | boxes | boxes | ..... | is the collection
 //	                                                        ^ one batch, and then
 //	                                                          the tree is loaded
 //
-// What is still loading when a store is opened is dropped. Each step passes the
-// door by itself, so other writes go between. One that adds to the collection
-// meanwhile wins: the load finds it at the end, and fails with ErrNotEmpty.
+// A collection that is still loading when a store is opened is dropped. Each step is a
+// batch of its own in the commit queue, so other writes go between. A write to the
+// collection meanwhile wins: the load finds it at the end, and fails with ErrNotEmpty.
 
-// loadAtOnce is how many boxes are one batch: 4 MB of the log.
+// loadAtOnce is the number of boxes in one batch: 4 MB of the log.
 const loadAtOnce = 32 << 10
 
 // Load fills an empty collection, all or nothing, and returns when that is durable.
 // items are neither changed nor kept. Memory: about 20 bytes for each item meanwhile.
-// The last step keeps other writes of the store waiting while the tree is built. The error wraps rstar.ErrBadRect, ErrNotEmpty, ErrSlabFull,
-// disk.ErrReadOnly, ErrClosed or ErrUnknownCollection; then nothing was changed.
+// The last step keeps other writes of the store waiting while the tree is built. The
+// error wraps rstar.ErrBadRect, ErrNotEmpty, ErrSlabFull, disk.ErrReadOnly, ErrClosed
+// or ErrUnknownCollection; then nothing was changed.
 func (c *Boxes) Load(items []rstar.Item) error {
 	for i, it := range items {
 		if err := it.Rect.Validate(); err != nil {
 			return fmt.Errorf("item %d, id %d: %w", i, it.ID, err)
 		}
 	}
-	// Before anything is written. That it is so is found out at the end.
+	// Before anything is written. The last step checks it again.
 	switch room := c.tree.LoadRoom(); {
 	case c.tree.Len() > 0:
 		return fmt.Errorf("%w: it has %d objects", rstar.ErrNotEmpty, c.tree.Len())
@@ -49,7 +50,7 @@ func (c *Boxes) Load(items []rstar.Item) error {
 	}
 	st := c.st
 	num := st.newNumber()
-	err := st.through(func() error {
+	err := st.runAlone(func() error {
 		if c.dropped.Load() {
 			return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, c.name)
 		}
@@ -63,10 +64,10 @@ func (c *Boxes) Load(items []rstar.Item) error {
 	}
 	more, err := c.writeAll(num, items)
 	if err == nil {
-		err = st.through(func() error { return c.become(num, items, more) })
+		err = st.runAlone(func() error { return c.become(num, items, more) })
 	}
 	if err != nil {
-		// If this fails, too, the next start drops it.
+		// If this fails, too, the next start drops the new number.
 		if left := st.dropNumber(num); left != nil {
 			st.o.Logger.Warn("what a bulk load has left on disk is dropped at the next start", "collection", c.name, "error", left)
 		}
@@ -75,9 +76,9 @@ func (c *Boxes) Load(items []rstar.Item) error {
 }
 
 // writeAll writes boxes under a number, in the order of keys, so that equal ones
-// meet. It returns those that are there more than once.
+// are adjacent. It returns those that exist more than once.
 func (c *Boxes) writeAll(num uint32, items []rstar.Item) (more map[rstar.Item]uint64, err error) {
-	order := make([]uint32, len(items)) // A tree takes no more than its range.
+	order := make([]uint32, len(items)) // A tree holds no more than its range.
 	for i := range order {
 		order[i] = uint32(i)
 	}
@@ -89,7 +90,7 @@ func (c *Boxes) writeAll(num uint32, items []rstar.Item) (more map[rstar.Item]ui
 		if len(counts) == 0 {
 			return nil
 		}
-		return c.st.through(func() error {
+		return c.st.runAlone(func() error {
 			entries = appendBoxEntries(entries[:0], num, counts, c.st.number())
 			counts = counts[:0]
 			return c.st.commit(entries)
@@ -112,15 +113,15 @@ func (c *Boxes) writeAll(num uint32, items []rstar.Item) (more map[rstar.Item]ui
 	return more, flush()
 }
 
-// compareBoxes orders boxes by id, and equal ones together.
+// compareBoxes orders boxes by id, and makes equal ones adjacent.
 func compareBoxes(a, b *rstar.Item) int {
 	return cmp.Or(cmp.Compare(a.ID, b.ID),
 		cmp.Compare(a.Rect.MinX, b.Rect.MinX), cmp.Compare(a.Rect.MinY, b.Rect.MinY),
 		cmp.Compare(a.Rect.MaxX, b.Rect.MaxX), cmp.Compare(a.Rect.MaxY, b.Rect.MaxY))
 }
 
-// become makes what was written under a number the collection. It is called inside
-// the door.
+// become makes the boxes written under a number the collection. The commit leader calls
+// it.
 func (c *Boxes) become(num uint32, items []rstar.Item, more map[rstar.Item]uint64) error {
 	st := c.st
 	switch {
@@ -140,7 +141,7 @@ func (c *Boxes) become(num uint32, items []rstar.Item, more map[rstar.Item]uint6
 	}
 	if err := c.tree.Load(items); err != nil {
 		// It is in the log, and not in the tree: the old, empty one is the
-		// collection again, and the new one is dropped by who has called.
+		// collection again, and the caller drops the new one.
 		next = st.number()
 		undo := st.commit([]disk.Entry{
 			{Collection: c.num, Kind: disk.Create, Key: name, Value: meta, Revision: next},
@@ -155,9 +156,9 @@ func (c *Boxes) become(num uint32, items []rstar.Item, more map[rstar.Item]uint6
 	return nil
 }
 
-// dropNumber drops what no name leads to.
+// dropNumber drops a collection that has no name.
 func (st *Store) dropNumber(num uint32) error {
-	return st.through(func() error {
+	return st.runAlone(func() error {
 		return st.commit([]disk.Entry{{Collection: num, Kind: disk.Drop, Revision: st.number()}})
 	})
 }

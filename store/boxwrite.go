@@ -9,19 +9,19 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Writes to boxes, and their way through the door.
+// Writes to boxes, and their path through the commit queue.
 
 // boxWrite takes boxes out of a collection and adds others: an insertion of some, a
 // deletion of one, or a move, one for one.
 type boxWrite struct {
 	c       *Boxes
 	out, in []rstar.Item
-	found   bool // what is to be taken out was there
+	found   bool // the box to be taken out existed
 	counts  []boxCount
-	done    int // of in, that are in the tree
+	done    int // boxes of in that are in the tree
 }
 
-// boxCount is how many there are of a box, from some entry on.
+// boxCount is the number of copies of a box after some entry.
 type boxCount struct {
 	rstar.Item
 	n uint64
@@ -32,7 +32,7 @@ type pendingBox struct {
 	rstar.Item
 }
 
-// weight is how much of a batch a write is.
+// weight is the share of a batch that a write takes.
 func (w *write) weight() int {
 	if w.box == nil {
 		return 1
@@ -41,9 +41,9 @@ func (w *write) weight() int {
 }
 
 // InsertLater adds boxes, which belong to the collection until done is called, when
-// they are durable, perhaps before InsertLater returns. done may not wait. n is how
-// many are in: all, or after an error none, but for an error that wraps neither
-// ErrBadRect, ErrSlabFull, disk.ErrReadOnly nor ErrClosed.
+// they are durable, perhaps before InsertLater returns. done may not wait. n is the
+// number of boxes in the collection: all, or after an error none, except for an error
+// that wraps none of ErrBadRect, ErrSlabFull, disk.ErrReadOnly and ErrClosed.
 func (c *Boxes) InsertLater(items []rstar.Item, done func(n int, err error)) {
 	for i, it := range items {
 		if err := it.Rect.Validate(); err != nil {
@@ -55,7 +55,7 @@ func (c *Boxes) InsertLater(items []rstar.Item, done func(n int, err error)) {
 	c.submit(b, func(err error) { done(b.done, err) })
 }
 
-// DeleteLater takes one box out, and tells whether there was one. See InsertLater.
+// DeleteLater takes one box out, and reports whether there was one. See InsertLater.
 func (c *Boxes) DeleteLater(r rstar.Rect, id uint64, done func(found bool, err error)) {
 	if err := r.Validate(); err != nil {
 		done(false, err)
@@ -65,7 +65,7 @@ func (c *Boxes) DeleteLater(r rstar.Rect, id uint64, done func(found bool, err e
 	c.submit(b, func(err error) { done(b.found && err == nil, err) })
 }
 
-// UpdateLater moves a box, and tells whether there was one. See InsertLater.
+// UpdateLater moves a box, and reports whether there was one. See InsertLater.
 func (c *Boxes) UpdateLater(old, new rstar.Rect, id uint64, done func(found bool, err error)) {
 	if err := errors.Join(old.Validate(), new.Validate()); err != nil {
 		done(false, err)
@@ -87,8 +87,8 @@ func (c *Boxes) Insert(r rstar.Rect, id uint64) error {
 	return err
 }
 
-// InsertMany adds boxes together, by one commit, and returns how many are in: see
-// InsertLater.
+// InsertMany adds boxes together, by one commit, and returns the number of boxes added:
+// see InsertLater.
 func (c *Boxes) InsertMany(items []rstar.Item) (n int, err error) {
 	ended := make(chan struct{})
 	c.InsertLater(items, func(done int, e error) {
@@ -120,7 +120,7 @@ func await(begin func(done func(bool, error))) (found bool, err error) {
 	return found, err
 }
 
-// count is how many there are of a box in the tree.
+// count returns the number of copies of a box in the tree.
 func (c *Boxes) count(it rstar.Item) (uint64, error) {
 	if n := c.more[it]; n > 0 {
 		return n + 1, nil
@@ -132,7 +132,7 @@ func (c *Boxes) count(it rstar.Item) (uint64, error) {
 	return 1, nil
 }
 
-// counted notes how many there are.
+// counted notes the number of copies of a box.
 func (c *Boxes) counted(n boxCount) {
 	if n.n > 1 {
 		c.more[n.Item] = n.n - 1
@@ -143,7 +143,7 @@ func (c *Boxes) counted(n boxCount) {
 
 // prepareBoxes judges and numbers a write.
 func (st *Store) prepareBoxes(w *write) error {
-	d, b := &st.door, w.box
+	q, b := &st.queue, w.box
 	if b.c.dropped.Load() {
 		return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, b.c.name)
 	}
@@ -159,15 +159,15 @@ func (st *Store) prepareBoxes(w *write) error {
 		b.counts = append(b.counts, boxCount{it, n - 1})
 	}
 	if len(b.in) > 0 {
-		if err := b.c.tree.RoomFor(d.boxes + len(b.in)); err != nil {
+		if err := b.c.tree.RoomFor(q.boxes + len(b.in)); err != nil {
 			return err
 		}
 	}
-	if d.pendingBoxes == nil {
-		d.pendingBoxes = map[pendingBox]uint64{}
+	if q.pendingBoxes == nil {
+		q.pendingBoxes = map[pendingBox]uint64{}
 	}
 	for _, n := range b.counts {
-		d.pendingBoxes[pendingBox{b.c, n.Item}] = n.n
+		q.pendingBoxes[pendingBox{b.c, n.Item}] = n.n
 	}
 	for _, it := range b.in {
 		n, err := st.countBefore(b, it)
@@ -175,23 +175,23 @@ func (st *Store) prepareBoxes(w *write) error {
 			return err // The tree was closed: all the others fail, too.
 		}
 		b.counts = append(b.counts, boxCount{it, n + 1})
-		d.pendingBoxes[pendingBox{b.c, it}] = n + 1
+		q.pendingBoxes[pendingBox{b.c, it}] = n + 1
 	}
-	d.boxes += len(b.in)
+	q.boxes += len(b.in)
 	st.numbered += uint64(len(b.counts))
 	w.revision = st.numbered
 	return nil
 }
 
-// countBefore is how many a write finds.
+// countBefore returns the number of copies that a write finds.
 func (st *Store) countBefore(b *boxWrite, it rstar.Item) (uint64, error) {
-	if n, ok := st.door.pendingBoxes[pendingBox{b.c, it}]; ok {
+	if n, ok := st.queue.pendingBoxes[pendingBox{b.c, it}]; ok {
 		return n, nil
 	}
 	return b.c.count(it)
 }
 
-// appendEntries appends what a write is in the log.
+// appendEntries appends the log's entries of a write.
 func (w *write) appendEntries(entries []disk.Entry) []disk.Entry {
 	if w.box == nil {
 		return append(entries, w.entry())
@@ -216,7 +216,7 @@ func appendBoxEntries(entries []disk.Entry, num uint32, counts []boxCount, first
 	return entries
 }
 
-// publishBoxes makes a write seen.
+// publishBoxes makes a write visible to readers.
 func (st *Store) publishBoxes(w *write) (err error) {
 	b := w.box
 	if len(b.counts) == 0 {
@@ -250,7 +250,7 @@ func (st *Store) publishBoxes(w *write) (err error) {
 	return nil
 }
 
-// undoBoxes is undo: the log is told how many there are of each box of a write.
+// undoBoxes is undo: it logs the number of copies of each box of a write.
 func (st *Store) undoBoxes(w *write) (err error) {
 	b := w.box
 	counts := make([]boxCount, 0, len(b.counts))

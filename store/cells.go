@@ -40,8 +40,8 @@ func (c *Collection) CountCells(ctx context.Context, g *rstar.Grid, pace func() 
 }
 
 // ReadFound calls yield with the features that ids of the tree's objects lead to,
-// until it returns false. What it is given is good until it returns. What has expired
-// is left out. ErrPaused: the ids are older than a second, and lead nowhere now.
+// until it returns false. A feature is valid until yield returns. Expired features
+// are left out. ErrPaused: the ids are older than a second, and no longer valid.
 func (c *Collection) ReadFound(ctx context.Context, ids []uint64, pace func() error, yield func(f *Found) (more bool, err error)) error {
 	if err := c.use(); err != nil {
 		return err

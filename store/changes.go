@@ -12,19 +12,20 @@ import (
 
 // What has changed where
 //
-// Who keeps an answer about an area, such as a map's tile, must know whether it still
-// holds. So a collection keeps, for places of all sizes, the revision of the last
-// write there. A write has two instants around the change of the tree, and each is
-// marked:
+// A cache of an answer about an area, such as a map's tile, must know whether the
+// answer still holds. So a collection keeps, for places of all sizes, the revision of
+// the last write there. A write has two instants around the change of the tree, and
+// each is marked:
 //
 //	writer   begun = r | tree: old boxes -> new boxes | ended = r | acknowledged
 //	reader   e := ended     ... makes an answer ...     b := begun
 //
-// Writes are published one after the other, in the order of their revisions (door.go).
+// Writes are published sequentially, in the order of their revisions (commit_queue.go).
 // Claim 1: if b == e, the answer shows exactly the writes up to revision e there.
 // Let r be the revision of a write that touches the area.
 //
-//   - r <= e. A write with revision e had ended when e was read, so this one had.
+//   - r <= e. When the reader read e, a write with revision e had ended, so this one
+//     had.
 //   - r > e. It was not marked as begun when b was read, or b were greater than e; so
 //     it changed the tree later than that, and the answer was made by then.
 //
@@ -33,10 +34,9 @@ import (
 //
 // # Places
 //
-// Space is a square that is cut in four, 14 times. The level of a box is the
-// finest at which it touches at most two cells in each direction, so that no box
-// touches more than four. A table of slots, found by hashing, has the greatest revision
-// for
+// Space is a square that is cut in four, 14 times. The level of a box is the finest at
+// which it touches at most two cells in each direction, so that no box touches more
+// than four. A table of slots, found by hashing, has the greatest revision for
 //
 //	in(cell)    of boxes of the cell's level, or finer ones, that touch the cell
 //	over(cell)  of boxes of the cell's level that touch it
@@ -45,7 +45,7 @@ import (
 // those of its own. A reader looks at in for the area's cells of the area's own
 // level, and at over for those of all coarser ones.
 //
-// Claim 3: it meets each write that touches the area. Let them share the point p,
+// Claim 3: a reader meets each write that touches the area. Let them share the point p,
 // and let the cells be those with p. If the write's level is the area's, or finer,
 // the write has marked in of the area's level; else it has marked over of its own
 // level, at which the reader looks.
@@ -62,21 +62,21 @@ const (
 	markSlots     = 1 << markSlotsLog2
 )
 
-// Changes is how far an area has got.
+// Changes is the state of an area: which writes have touched it.
 type Changes struct {
 	// Begun and Ended: the revisions of the last writes to the area that have begun,
 	// and ended, to be seen. They may be of writes elsewhere.
 	Begun, Ended uint64
-	// Boot and Collection say whose revisions they are: no other collection has
-	// the same, now or before or after a restart.
+	// Boot and Collection identify the collection of the revisions: no other collection
+	// has the same, now or before or after a restart.
 	Boot       uint64
 	Collection uint32
-	// Now is the store's clock, that of features' expiry. What has expired is gone
+	// Now is the store's clock, that of features' expiry. A feature expires
 	// without a write.
 	Now time.Duration
 }
 
-// Changes are those of the area of boxes. An answer about the area is exactly that
+// Changes returns those of the area of boxes. An answer about the area is exactly that
 // of revision r if Ended was r before it was made, and Begun is r after; as long as
 // Ended is r, no write to the area was acknowledged since. The first call costs the
 // collection 64 KB, and each write 0.1 us from then on.
@@ -106,13 +106,13 @@ type changes struct {
 	last uint64     // revision of the last change
 	kept atomic.Pointer[marks]
 
-	deleted uint64   // revision of the delete that is under way, of who is inside the door
+	deleted uint64   // revision of the delete in progress, used by the commit leader
 	unseen  uint64   // of the last write that the tree does not have yet (fill.go)
-	slots   []uint32 // of the change that is under way
+	slots   []uint32 // of the change in progress
 }
 
-// marks makes the table, if there is none. No change is under way then: what it begins
-// with is the revision of all that was published.
+// marks makes the table, if there is none. No change is in progress then: what it
+// begins with is the revision of all that was published.
 func (c *changes) marks() *marks {
 	if m := c.kept.Load(); m != nil {
 		return m
@@ -151,8 +151,8 @@ func (c *changes) around(revision uint64, old, now []rstar.Item, change func() e
 }
 
 // everywhere makes the change by which the tree gets what was written while the
-// collection was filled. It has the revision of the last of these writes, which nobody
-// has been told before: last was not changed by them.
+// collection was filled. It has the revision of the last of these writes, which no
+// reader has seen before: they did not change last.
 func (c *changes) everywhere(change func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,8 +163,8 @@ func (c *changes) everywhere(change func() error) error {
 	return c.around(c.unseen, nil, all, change)
 }
 
-// revisionOf is that of the write that has from lead to to. It is not a write if a
-// record was carried elsewhere.
+// revisionOf returns the revision of the write that replaces record from by record to.
+// written is false if the record was only moved.
 func (c *changes) revisionOf(from, to record.Ref, before, after uint64) (revision uint64, written bool) {
 	switch {
 	case to == 0:
@@ -175,7 +175,7 @@ func (c *changes) revisionOf(from, to record.Ref, before, after uint64) (revisio
 	return after, true
 }
 
-// marks is the table. Slots are written by who holds changes.mu, and only grow.
+// marks is the table. Slots only grow, and are written with changes.mu held.
 type marks struct {
 	space        feature.Space
 	base         uint64
@@ -188,7 +188,7 @@ type cells struct{ x0, y0, x1, y1 uint32 }
 // fit is the level of a box, and its cells there.
 func (m *marks) fit(r *rstar.Rect) (level int, c cells) {
 	if m.space == feature.Planar {
-		return 0, cells{} // It has no borders.
+		return 0, cells{} // A plane has no borders.
 	}
 	at := func(v float64) uint32 {
 		const side = 1 << (markLevels - 1)

@@ -27,9 +27,9 @@ func markedBox(r *rand.Rand) rstar.Rect {
 	return rstar.Rect{MinX: x, MinY: y, MaxX: min(x+side(), 180), MaxY: min(y+side(), 90)}
 }
 
-// TestMarksMeet: who looks at an area meets what was marked for any box that touches
-// it, and seldom anything else.
-func TestMarksMeet(t *testing.T) {
+// TestMarksCoverTouchingBoxes: a reader of an area meets the marks of any box that
+// touches it, and seldom others.
+func TestMarksCoverTouchingBoxes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 7))
 	m := &marks{}
 	apart, met := 0, 0
@@ -149,7 +149,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestChangesFill: what fills a collection is a change everywhere, when it is seen.
+// TestChangesFill: a fill is a change everywhere, when its features are visible.
 func TestChangesFill(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	here := rstar.Rect{MinX: 100, MinY: 42, MaxX: 100.1, MaxY: 42.1}
@@ -159,7 +159,7 @@ func TestChangesFill(t *testing.T) {
 			if _, last, err = c.Put(t.Context(), Feature{Geometry: orb.Point{1, 42}}, kv.Condition{}); err != nil {
 				return err
 			}
-			if i >= 50 { // Also one who asks for the first time now.
+			if i >= 50 { // Also a caller that asks for the first time now.
 				n := changesOf(t, c, here)
 				if during = n.Ended; n.Begun != during || during >= last {
 					t.Errorf("before it is seen: %+v", n)
@@ -271,7 +271,7 @@ func TestChangesExact(t *testing.T) {
 	}
 }
 
-// TestCountCellsOfCollection: by cells as by searches, and what is read by ids is what is there.
+// TestCountCellsOfCollection: cells agree with searches, and ids with features.
 func TestCountCellsOfCollection(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{Space: feature.Geographic})
 	r := rand.New(rand.NewPCG(2, 2))

@@ -7,9 +7,9 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Checkpoint copies all that is durable to a directory that is not there or empty,
-// while reads and writes go on, and checks the copy (disk.DB.Checkpoint).
-// disk.ErrNoLog: the store keeps nothing.
+// Checkpoint copies all durable data to a directory that is missing or empty,
+// while reads and writes continue, and checks the copy (disk.DB.Checkpoint).
+// disk.ErrNoLog: the store has no data directory.
 func (st *Store) Checkpoint(dir string) (disk.Report, error) {
 	st.mu.RLock()
 	closed := st.closed
@@ -20,8 +20,7 @@ func (st *Store) Checkpoint(dir string) (disk.Report, error) {
 	return st.db.Checkpoint(dir)
 }
 
-// CountKept tells how many features a data directory has, and how many different
-// boxes.
+// CountKept returns the number of features in a data directory, and of different boxes.
 func CountKept(r disk.Report) (features, boxes uint64) {
 	features = r.Keys
 	for _, m := range r.Collections {

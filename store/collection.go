@@ -20,12 +20,12 @@ type Collection struct {
 	st      *Store
 	named   atomic.Pointer[string]
 	num     uint32
-	o       CollectionOptions // that it was created with: the space stays
+	o       CollectionOptions // with which it was created: the space stays
 	altered atomic.Pointer[CollectionOptions]
 	set     *set
 	created uint64 // revision
 	since   time.Time
-	// revision of the last write; changed inside the door.
+	// revision of the last write; changed by the commit leader.
 	revision atomic.Uint64
 	changed  atomic.Uint64 // the revision with which it got its name
 	free     []func()
@@ -65,7 +65,7 @@ func (o CollectionOptions) CheckSame(name string, want CollectionOptions) error 
 	return fmt.Errorf("%w: %q has %s", ErrCollectionExists, name, o.differs(want))
 }
 
-// about is what the log has of a collection of features besides its name, as JSON.
+// about is the log's metadata of a collection of features besides its name, as JSON.
 type about struct {
 	CollectionOptions
 	Created time.Duration `json:"created,omitempty"` // since the Unix epoch
@@ -74,13 +74,13 @@ type about struct {
 // MaxNameBytes is the longest name of a collection.
 const MaxNameBytes = names.MaxBytes
 
-// CheckName is ErrName if no collection may be created with the name, of whatever
-// kind: it is 1 to 128 bytes of UTF-8 without spaces, slashes and control characters,
+// CheckName is ErrName if no collection of any kind may be created with the
+// name: it is 1 to 128 bytes of UTF-8 without spaces, slashes and control characters,
 // and neither "." nor "..". A collection with another name that an earlier version
-// created is there as before.
+// created can still be used.
 func CheckName(name string) error { return names.Check(name) }
 
-// Create makes a collection, unless there is one of that name with the same
+// Create creates a collection, unless there is one of that name with the same
 // options. ErrCollectionExists: it has others.
 func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
 	if o.Space > feature.Planar {
@@ -102,13 +102,13 @@ func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
 	}
 	defer st.naming.Unlock()
 	if c, err := st.made(name, o); c != nil || err != nil {
-		return c, err // Meanwhile.
+		return c, err // It was created meanwhile.
 	}
 	c, err := st.make(name, st.newNumber(), meta)
 	if err != nil {
 		return nil, err
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		c.created = st.number()
 		c.changed.Store(c.created)
 		err := st.commit([]disk.Entry{{
@@ -128,7 +128,7 @@ func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
 	return c, nil
 }
 
-// made is the collection of a name with these options, nil: there is none of the name.
+// made returns the collection of a name with these options, nil: there is none.
 func (st *Store) made(name string, o CollectionOptions) (*Collection, error) {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
@@ -144,8 +144,8 @@ func (st *Store) made(name string, o CollectionOptions) (*Collection, error) {
 	return c, nil
 }
 
-// lockNames locks naming, unless the disk has failed, so that few wait for one that
-// is in doubt.
+// lockNames locks naming, unless the disk has failed, so that few callers wait for one
+// that is in doubt.
 func (st *Store) lockNames() error {
 	st.mu.RLock()
 	closed := st.closed
@@ -160,7 +160,7 @@ func (st *Store) lockNames() error {
 	return nil
 }
 
-// newNumber is one that no collection has had.
+// newNumber returns one that no collection has had.
 func (st *Store) newNumber() uint32 {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -169,7 +169,7 @@ func (st *Store) newNumber() uint32 {
 	return num
 }
 
-// make makes the memory of a collection.
+// make allocates a collection's memory.
 func (st *Store) make(name string, num uint32, m about) (_ *Collection, err error) {
 	c := &Collection{st: st, num: num, o: m.CollectionOptions, using: newUsers()}
 	c.named.Store(&name)
@@ -197,7 +197,7 @@ func (st *Store) make(name string, num uint32, m about) (_ *Collection, err erro
 	return c, err
 }
 
-// memory makes a part of a collection's memory.
+// memory allocates a part of a collection's memory.
 func (st *Store) memory(name string, p Part, bytes int64) (Memory, error) {
 	if st.o.Memory != nil {
 		return st.o.Memory(name, p, bytes)
@@ -205,8 +205,7 @@ func (st *Store) memory(name string, p Part, bytes int64) (Memory, error) {
 	return ownMemory(bytes)
 }
 
-// Drop removes a collection with all that it has, and reports whether there was
-// one.
+// Drop removes a collection with all its contents, and reports whether there was one.
 func (st *Store) Drop(name string) (bool, error) {
 	free, err := st.Retire(name)
 	if free != nil {
@@ -215,8 +214,8 @@ func (st *Store) Drop(name string) (bool, error) {
 	return free != nil, err
 }
 
-// Retire is Drop up to where the memory is to be freed, which waits for reads that
-// are under way. free is nil if there was no such collection, or after an error.
+// Retire is Drop without freeing the memory, which free does after waiting for
+// in-flight reads. free is nil if there was no such collection, or after an error.
 func (st *Store) Retire(name string) (free func(), err error) {
 	return st.retire(func() *Collection { return st.names[name] })
 }
@@ -231,8 +230,8 @@ func (c *Collection) Retire() (free func(), err error) {
 	})
 }
 
-// retire drops what find finds in the maps, and finds again when no swap can change
-// them.
+// retire drops the collection that find finds in the maps. It calls find again when no
+// swap can change them.
 func (st *Store) retire(find func() *Collection) (free func(), err error) {
 	found := func() *Collection {
 		st.mu.RLock()
@@ -253,7 +252,7 @@ func (st *Store) retire(find func() *Collection) (free func(), err error) {
 	if c == nil {
 		return nil, nil
 	}
-	err = st.through(func() error {
+	err = st.runAlone(func() error {
 		err := st.commit([]disk.Entry{{Collection: c.num, Kind: disk.Drop, Revision: st.number()}})
 		if err == nil {
 			c.dropped.Store(true)
@@ -273,10 +272,10 @@ func (st *Store) retire(find func() *Collection) (free func(), err error) {
 // Name of the collection. Swap changes it.
 func (c *Collection) Name() string { return *c.named.Load() }
 
-// Options that it was created with, or altered to.
+// Options returns those that it was created with, or altered to.
 func (c *Collection) Options() CollectionOptions { return *c.altered.Load() }
 
-// Len is how many features there are, those included that have expired and are not
+// Len is the number of features, including those that have expired and are not
 // removed yet.
 func (c *Collection) Len() int { return c.set.m.Len() }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// number is the next revision, for who is inside the door.
+// number is the next revision. Only the commit leader calls it.
 func (st *Store) number() uint64 { return st.revision + 1 }
 
 // commit makes writes durable, in the order of their revisions.
@@ -25,10 +25,10 @@ func (st *Store) commit(entries []disk.Entry) error {
 	return nil
 }
 
-// idsOf are those entries that change which ids there are, without their values,
-// and with numbers of their own.
+// idsOf returns the entries that change the set of ids, without their values, and with
+// revisions of their own.
 func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
-	ids := st.door.ids[:0]
+	ids := st.queue.ids[:0]
 	next := st.db.Revision() + 1
 	for _, e := range entries {
 		if e.Kind == disk.Put && e.OldRevision != 0 {
@@ -41,6 +41,6 @@ func (st *Store) idsOf(entries []disk.Entry) []disk.Entry {
 		ids = append(ids, e)
 		next++
 	}
-	st.door.ids = ids
+	st.queue.ids = ids
 	return ids
 }

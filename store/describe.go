@@ -4,19 +4,19 @@ import (
 	"time"
 )
 
-// Description is what there is to know of a collection, for people and programs. It
+// Description describes a collection, for people and programs. It
 // is put together while others write, so its parts may be of different moments.
 type Description struct {
 	Name string `json:"name"`
 	CollectionOptions
-	// Features are how many there are, those included that have expired and are
+	// Features is their number, including those that have expired and are
 	// not removed yet.
 	Features int `json:"features"`
 	// Extent is the box around all geometries: west, south, east, north. It is
 	// exact. In a geographic space west is greater than east if the box is
 	// narrower across 180 degrees. nil: there are no geometries.
 	Extent *[4]float64 `json:"extent,omitempty"`
-	// Geometries are the types that there are, by name.
+	// Geometries are the types of the geometries, by name.
 	Geometries []GeometryCount `json:"geometries,omitempty"`
 	// Properties of all features, by name: up to 1,000 names of up to 256 bytes.
 	// Counts are exact.
@@ -34,7 +34,7 @@ type Description struct {
 	Revision uint64 `json:"revision"`
 }
 
-// Describe tells what the collection is, and what it has. It takes up to a
+// Describe returns the collection's options, schema and extent. It takes up to a
 // millisecond.
 func (c *Collection) Describe() (Description, error) {
 	d, err := c.Schema()
@@ -51,7 +51,7 @@ func (c *Collection) Describe() (Description, error) {
 	return d, nil
 }
 
-// Schema is Describe without the extent, which is what takes its time.
+// Schema is Describe without the extent, which takes most of its time.
 func (c *Collection) Schema() (Description, error) {
 	if err := c.use(); err != nil {
 		return Description{}, err
@@ -61,6 +61,6 @@ func (c *Collection) Schema() (Description, error) {
 		Name: c.Name(), CollectionOptions: c.Options(), Features: c.Len(), Created: c.since,
 		CreatedRevision: c.created, Revision: max(c.created, c.revision.Load()),
 	}
-	c.set.schema.tell(&d)
+	c.set.schema.describe(&d)
 	return d, nil
 }

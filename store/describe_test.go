@@ -49,7 +49,7 @@ func seen(t *testing.T, c *Collection) (d Description) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	s.tell(&d)
+	s.describe(&d)
 	return d
 }
 
@@ -70,7 +70,7 @@ func sameSchema(t *testing.T, c *Collection) {
 	}
 }
 
-// A schema says what is there after any writes, single and in batches, of features
+// A schema is right after any writes, single and in batches, of features
 // that expire, and after a restart.
 func TestSchema(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
@@ -191,7 +191,7 @@ func TestSchemaFull(t *testing.T) {
 	s.change(nil, view(`{"late":1,"n4":"x"}`))
 	s.change(nil, view(`{"n3":true}`))
 	var d Description
-	s.tell(&d)
+	s.describe(&d)
 	if !d.MoreProperties || len(d.Properties) != maxNames {
 		t.Fatal(d.MoreProperties, len(d.Properties))
 	}
@@ -207,7 +207,7 @@ func TestSchemaFull(t *testing.T) {
 			t.Errorf("%+v, want %+v", p, want)
 		}
 	}
-	// Of parts that were counted apart, what one could not count is not known.
+	// After a join of parts, a name that one part could not count is not known.
 	var other, both schema
 	other.change(nil, view(`{"n1":1,"own":2}`))
 	both.join([]schema{{}, {names: other.names}, {names: s.names, full: true}})
@@ -221,7 +221,7 @@ func TestSchemaFull(t *testing.T) {
 	}
 }
 
-// A write that looks like what was there costs no allocation here.
+// A write that looks like the state before costs no allocation here.
 func TestSchemaAllocs(t *testing.T) {
 	b, err := feature.Append(nil, orb.Point{1, 2}, []byte(`{"name":"x","speed":17.5,"tags":["a","b"],"open":true}`))
 	if err != nil {

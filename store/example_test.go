@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A store in memory, searched without copies: what a search finds is good until yield
+// A store in memory, searched without copies: a found feature is valid until yield
 // returns. Programs that want places by value use catfish.Open.
 func ExampleOpen() {
 	ctx := context.Background()

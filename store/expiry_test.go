@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// What has expired, and is not deleted yet, is not there for conditions either.
+// For conditions, a feature that has expired, and is not deleted yet, does not exist.
 func TestConditionsOfExpired(t *testing.T) {
 	now := &clock{}
 	now.advance(1e18)

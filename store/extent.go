@@ -109,7 +109,7 @@ func least(ok func(float64) bool) float64 {
 	return fromOrder(low)
 }
 
-// order maps numbers to integers in the same order, one after the other.
+// order maps numbers to consecutive integers in the same order.
 func order(f float64) uint64 {
 	b := math.Float64bits(f)
 	if b>>63 == 0 {

@@ -22,17 +22,17 @@ import (
 )
 
 // The disk fails below a store. Each write must have a definite answer, memory and
-// log must tell the same, and reads must go on.
+// log must agree, and reads must continue.
 
-// badDisk is a disk in memory, whose writes fail: from one of them on, counted, until
-// it is repaired, or just that one.
+// badDisk is a disk in memory, whose writes fail: from a certain write on, until
+// the disk is repaired, or only that one.
 type badDisk struct {
 	*vfs.MemFS
 	once  bool
 	only  func(errorfs.Op) bool // nil: any write
 	from  atomic.Int64          // 0: none
 	n     atomic.Int64
-	since atomic.Int64                         // that have failed
+	since atomic.Int64                         // the number that have failed
 	after func(time.Duration) <-chan time.Time // nil: soon
 }
 
@@ -55,7 +55,7 @@ func (d *badDisk) repair() { d.from.Store(0) }
 // breaks from now on.
 func (d *badDisk) breaks() { d.from.Store(d.n.Load() + 1) }
 
-// renewing makes files that Pebble would recycle anew, so that they fail, too.
+// renewing creates files that Pebble would recycle, so that this fails, too.
 type renewing struct{ vfs.FS }
 
 func (fs renewing) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -79,7 +79,7 @@ func (d *badDisk) options(s disk.Sync) Options {
 	}
 }
 
-// soon is a clock on which every wait is over at once.
+// soon is a clock on which every wait ends at once.
 func soon(time.Duration) <-chan time.Time {
 	runtime.Gosched()
 	c := make(chan time.Time, 1)
@@ -209,8 +209,8 @@ func TestStoreEachWriteFails(t *testing.T) {
 	}
 }
 
-// oneFault has write i after the collection was made fail, and reports whether there
-// were so many.
+// oneFault makes write i after the collection was made fail, and reports whether there
+// were that many writes.
 func oneFault(t *testing.T, once bool, s disk.Sync, i int64) (hit bool) {
 	d := &badDisk{MemFS: vfs.NewCrashableMem(), once: once}
 	st, err := Open(t.Context(), d.options(s))
@@ -229,7 +229,7 @@ func oneFault(t *testing.T, once bool, s disk.Sync, i int64) (hit bool) {
 			case err = <-verdict:
 				done = true
 			default:
-				// It may wait for the end of a fault that lasts.
+				// The write may wait for the end of a fault that lasts.
 				if !once && d.since.Load() > 40 {
 					d.repair()
 				}
@@ -257,13 +257,13 @@ func oneFault(t *testing.T, once bool, s disk.Sync, i int64) (hit bool) {
 		if s == disk.SyncAlways || !errors.Is(err, disk.ErrReadOnly) {
 			t.Fatal(err)
 		}
-		return hit // It has told that something is lost.
+		return hit // Close has reported a loss.
 	}
 	d.reopened(t, d.MemFS, h, fmt.Sprintf("fault at %d, opened again", i))
 	return hit
 }
 
-// TestStoreFaultsUnderLoad: several write and read while the disk fails and
+// TestStoreFaultsUnderLoad: several goroutines write and read while the disk fails and
 // recovers, over and over.
 func TestStoreFaultsUnderLoad(t *testing.T) {
 	tick := make(chan time.Time)
@@ -349,9 +349,8 @@ func TestStoreFaultsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestStoreInDoubt: a log file takes a write, and its sync fails, as long as nobody
-// knows whether the write is on disk. That write waits, others are refused, reads
-// go on.
+// TestStoreInDoubt: a log file takes a write, and its sync fails, so that the write may
+// or may not be on disk. That write waits, others are refused, reads continue.
 func TestStoreInDoubt(t *testing.T) {
 	d := &badDisk{MemFS: vfs.NewMem(), only: func(op errorfs.Op) bool {
 		isLog := strings.HasSuffix(op.Path, ".log")

@@ -27,15 +27,15 @@ type Feature struct {
 	Altitudes []float64
 	// Properties is the text of a JSON object, or nil.
 	Properties json.RawMessage
-	// Expires is when it is gone, by the server's clock; zero: never.
+	// Expires is when the feature expires, by the server's clock; zero: never.
 	Expires time.Time
-	// Revision of the write that made it so.
+	// Revision of the write that stored this state.
 	Revision uint64
 	// Distance of a Nearest: metres, or the unit of a planar space.
 	Distance float64
 }
 
-// Feature is what was found, in memory of its own.
+// Feature returns a copy of the found feature, in memory of its own.
 func (f *Found) Feature() Feature {
 	return Feature{
 		ID: string(f.ID), Geometry: f.View.Geometry(), Altitudes: f.View.Altitudes(nil), Properties: bytes.Clone(f.View.Properties()),
@@ -49,7 +49,7 @@ func (f *Found) open() (err error) {
 	return err
 }
 
-// encode checks a feature, and is its bytes.
+// encode checks a feature, and returns its bytes.
 func (f *Feature) encode(s feature.Space) ([]byte, error) {
 	if err := feature.CheckID(f.ID); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFeature, err)
@@ -69,10 +69,10 @@ func (f *Feature) encode(s feature.Space) ([]byte, error) {
 	return b, nil
 }
 
-// NewID is an id as Put makes one.
+// NewID returns an id like those that Put makes.
 func (c *Collection) NewID() string { return newID(c.st.now()) }
 
-// newID is a UUIDv7: ids that are made one after the other are nearly in order.
+// newID is a UUIDv7: ids that are made sequentially are nearly in order.
 func newID(now time.Duration) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // It never fails.
@@ -99,8 +99,8 @@ func expiry(t time.Time) time.Duration {
 
 func duration(ns int64) time.Duration { return time.Duration(ns) }
 
-// Encode checks a feature for a space, and is its id, which is made if it has none,
-// and its bytes, for PutEncoded.
+// Encode checks a feature for a space, and returns its id, which is made if it has
+// none, and its bytes, for PutEncoded.
 func Encode(f Feature, s feature.Space) (id string, value []byte, err error) {
 	if f.ID == "" {
 		f.ID = newID(time.Duration(time.Now().UnixNano()))

@@ -25,7 +25,7 @@ func (f *Found) Cut(dst []byte, s *feature.Selection) []byte {
 	return dst
 }
 
-// cutting is a yield that is given what is selected alone.
+// cutting wraps a yield so that it gets only the selected parts.
 func (b *Buffer) cutting(s *feature.Selection, yield func(*Found) (bool, error)) func(*Found) (bool, error) {
 	if s.All() {
 		return yield

@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// What is selected comes alone, from every way of searching, and filters see all.
+// Every kind of search returns only the selected fields, and filters see all.
 func TestFields(t *testing.T) {
 	st := open(t, Options{})
 	c := create(t, st, CollectionOptions{})

@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// After Fill a collection is what it would be without: whatever was put, put again,
-// patched and deleted meanwhile, while records were moved; and goes on so, here and
+// After Fill a collection equals one that was not filled: whatever was put, put again,
+// patched and deleted meanwhile, while records were moved; and it stays so, here and
 // after a restart.
 func TestFill(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
@@ -89,7 +89,7 @@ func TestFill(t *testing.T) {
 func withSlab(o Options) Options { o.SlabBytes = 64 << 20; return o }
 
 // A write that would make more entries than the tree can be built of is refused, and
-// then it can be built. Those that make others superfluous make no more.
+// then it can be built. Writes that replace others need no more room.
 func TestFillNoRoom(t *testing.T) {
 	small := func(_ string, p Part, bytes int64) (Memory, error) {
 		if p == TreePart {

@@ -12,19 +12,19 @@ import (
 
 // The first of an area by id
 //
-// All that is in the area is looked at, and the first by id are kept: copies of ids and
-// values, one after the other in one piece of memory, which the buffer has for the next
-// search. When half as many again as are wanted have come, they are sorted, those
-// behind are dropped, and from then on what is behind the last one is not kept at all.
+// A search looks at all features of the area, and keeps the first by id: copies of ids
+// and values, consecutive in one piece of memory, which the buffer keeps for the next
+// search. When half as many again as are wanted have come, they are sorted, those past
+// the limit are dropped, and from then on ids after the last one are not kept at all.
 //
 //	text  | id | value | id | value | id | id | ...
 //	all     one entry for each, in the order in which they came
 //	order   numbers of entries, by id
 //
 // Values are kept as far as there is room (firstBytes): a page ends by its bytes, too,
-// so most of those of large features would be kept in vain. Others are read again by
-// their ids when it is their turn, and judged again. One that is gone by then leaves
-// its place to what was dropped: the search goes on behind the last one.
+// so most values of large features would be kept for nothing. Others are read again by
+// their ids when they are given, and judged again. A feature that was deleted by then
+// leaves its place to those that were dropped: the search continues after the last one.
 
 const (
 	// firstBytes is up to how much text values are kept: some 5,000 places.
@@ -41,7 +41,7 @@ type firsts struct {
 	all   []firstOf
 	order []firstKey
 	spare []firstKey // for sorting
-	last  []byte     // what is not before it is not among the first; empty: not known
+	last  []byte     // ids from here on are not among the first; empty: not known
 	cut   bool       // some were dropped
 	held  int64      // bytes that are counted
 }
@@ -55,12 +55,12 @@ type firstOf struct {
 	now       time.Duration
 }
 
-// begin forgets what there was.
+// begin forgets all entries.
 func (k *firsts) begin() {
 	k.text, k.all, k.order, k.last, k.cut = k.text[:0], k.all[:0], k.order[:0], k.last[:0], false
 }
 
-// hold counts what it takes.
+// hold counts the memory that k takes.
 func (k *firsts) hold(b *Buffer) error {
 	now := int64(cap(k.text)) + int64(cap(k.all))*int64(unsafe.Sizeof(firstOf{})) +
 		int64(cap(k.order)+cap(k.spare))*int64(unsafe.Sizeof(firstKey{}))
@@ -69,7 +69,7 @@ func (k *firsts) hold(b *Buffer) error {
 	return b.keep(more)
 }
 
-// end keeps what the next search may need, but not much.
+// end keeps memory that the next search may need, but not much.
 func (k *firsts) end(b *Buffer) {
 	b.drop(k.held)
 	if k.held > firstBytes { // of all that it takes: the next search is charged for it
@@ -102,7 +102,7 @@ func (k *firsts) offer(f *Found, limit int, b *Buffer) error {
 	return k.hold(b)
 }
 
-// drop leaves the first limit alone.
+// drop keeps only the first limit entries.
 func (k *firsts) drop(limit int, b *Buffer) error {
 	if err := k.sort(b); err != nil {
 		return err
@@ -165,8 +165,8 @@ func (c *Collection) first(p *Prepared, b *Buffer, yield func(*Found) (bool, err
 // errByKeys: the way through the ids is shorter (byKeys). Nothing was given yet.
 var errByKeys = errors.New("by keys")
 
-// firstOf is one search for the first. If it has given all but some features that are
-// gone, though there are more behind the last one, it says how many, and after which id.
+// firstOf is one search for the first. If it has given all except some features that
+// were deleted, and more follow the last one, it returns their number, and the last id.
 func (s *set) firstOf(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) (gone int, after string, err error) {
 	search, err := s.begin(p, b)
 	defer search.end(b)
@@ -202,7 +202,7 @@ func (s *set) firstOf(p *Prepared, b *Buffer, yield func(*Found) (bool, error)) 
 	}
 	for _, o := range k.order {
 		b.clock()
-		if err := b.looked(); err != nil { // who writes a page takes long, too
+		if err := b.looked(); err != nil { // writing a page takes long, too
 			return 0, "", err
 		}
 		ok, err := k.found(o.i, &b.found)

@@ -11,7 +11,7 @@ import (
 
 // A page's search allocates nothing for its features. Not under the race detector: see
 // TestTogetherDoesNotAllocate.
-func TestFirstAllocates(t *testing.T) {
+func TestFirstDoesNotAllocate(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	fill(t, c, 2000, func(i int) Feature { return Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i % 50), 1}} })
 	p, err := c.Prepare(Query{Area: Box(0, 0, 50, 2), Order: ByID, Limit: 400, Count: true})

@@ -18,11 +18,11 @@ import (
 //	spare  | 512 sorted              | 356 sorted              |
 //	order  | 868 sorted                                        |
 
-// block is how many entries are dealt with between two looks whether a step is over:
-// some 5 us.
+// block is how many entries are processed between two checks of whether a step has
+// ended: some 5 us.
 const block = 256
 
-// firstKey is an entry with the bytes of its id behind the prefix that all have.
+// firstKey is an entry with the bytes of its id after the prefix that all ids share.
 type firstKey struct {
 	word uint64
 	i    int
@@ -64,7 +64,7 @@ func (k *firsts) sort(b *Buffer) error {
 		}
 		k.order, k.spare = k.spare, k.order
 	}
-	// One that was moved may have been met twice: it counts as it was first.
+	// A feature that moved may have been met twice: it counts as it was first.
 	once := 0
 	err := b.blocks(n, func(i int) {
 		if o := k.order[i]; once == 0 || !k.same(k.order[once-1], o) {
@@ -118,8 +118,8 @@ func (k *firsts) sortBlock(keys []firstKey) {
 
 // sortEven sorts by counting how many keys are in which part of the range of words,
 // which nearly sorts them, and inserting each where it belongs: a third of the time
-// that comparisons alone take. It is not done, and nothing is changed, if too many are
-// alike.
+// that comparisons alone take. If too many are alike, it returns false, and changes
+// nothing.
 func (k *firsts) sortEven(keys []firstKey) (done bool) {
 	low, high := keys[0].word, keys[0].word
 	for _, o := range keys {

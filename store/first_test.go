@@ -19,9 +19,9 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// What is kept of any offers, in any order and some twice, are the first by id, as they
+// Of any offers, in any order and some twice, firsts keeps the first by id, as they
 // came first.
-func TestFirsts(t *testing.T) {
+func TestFirstsKeepLowestIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Ids that differ where words end, and by zeros at their end.
 		id := rapid.Custom(func(t *rapid.T) string {
@@ -107,8 +107,8 @@ func TestSortBlock(t *testing.T) {
 	}
 }
 
-// Large pages are sorted in steps: others go first after each of them, and a search that
-// may not go on ends there.
+// Large pages are sorted in steps: others go first after each of them, and a search
+// that is stopped ends there.
 func TestSortInSteps(t *testing.T) {
 	const n = 40*block + 100
 	offered := func(b *Buffer) (*firsts, []string) {
@@ -216,9 +216,9 @@ func TestFirstOfLarge(t *testing.T) {
 	}
 }
 
-// What is deleted between being found and being given leaves its place on the page to
-// others: a page that is not full is the last one.
-func TestFirstGone(t *testing.T) {
+// A feature that is deleted between being found and being given leaves its place on the
+// page to others: a page that is not full is the last one.
+func TestFirstFillsPageAfterDeletes(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	const n, limit = 200, 50
 	pad := strings.Repeat("x", firstBytes/10)
@@ -260,7 +260,7 @@ func TestFirstGone(t *testing.T) {
 			kept++
 		}
 	}
-	// The first, and some whose values were kept: they were there when they were found.
+	// The first, and some whose values were kept: they existed when they were found.
 	if kept == 0 || kept > firstBytes/len(pad)+1 {
 		t.Errorf("%d of those that were deleted, want 1 to %d", kept, firstBytes/len(pad)+1)
 	}

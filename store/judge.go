@@ -61,7 +61,7 @@ func (st *Store) prepare(w *write, more bool) error {
 	}
 	if w.kind == disk.Put {
 		w.boxes = w.coll.set.numItems(&now)
-		if err := w.coll.set.room(st.door.boxes + w.boxes); err != nil {
+		if err := w.coll.set.room(st.queue.boxes + w.boxes); err != nil {
 			return err
 		}
 		w.ref, err = w.coll.set.m.Stage(kv.Entry{
@@ -71,25 +71,25 @@ func (st *Store) prepare(w *write, more bool) error {
 			return err
 		}
 	}
-	st.door.boxes += w.boxes
+	st.queue.boxes += w.boxes
 	st.numbered++
 	if more {
-		if st.door.pending == nil {
-			st.door.pending = map[pendingKey]*write{}
+		if st.queue.pending == nil {
+			st.queue.pending = map[pendingKey]*write{}
 		}
-		st.door.pending[pendingKey{w.coll, w.id}] = w
+		st.queue.pending[pendingKey{w.coll, w.id}] = w
 	}
 	return nil
 }
 
-// expiredBefore finds the feature before, if that has expired and is not removed
-// yet. It is not there for a precondition, but it was for watchers.
+// expiredBefore finds the feature before, if it has expired and is not removed
+// yet. For a precondition it does not exist; for watchers it did.
 func (st *Store) expiredBefore(w *write) error {
-	if st.door.pending[pendingKey{w.coll, w.id}] != nil {
+	if st.queue.pending[pendingKey{w.coll, w.id}] != nil {
 		return nil
 	}
-	st.door.buf.LongestValue = 0
-	v, err := w.coll.set.m.GetExpired(w.key, &st.door.buf)
+	st.queue.buf.LongestValue = 0
+	v, err := w.coll.set.m.GetExpired(w.key, &st.queue.buf)
 	if err == nil {
 		w.old = append([]byte(nil), v.Value...)
 		w.oldRev, w.oldExpiry = v.Revision, duration(v.Expiry)
@@ -103,26 +103,26 @@ func (st *Store) expiredBefore(w *write) error {
 // stillExpired is an error if the feature was written since.
 func (st *Store) stillExpired(w *write) error {
 	has, expiry := w.coll.set.m.Peek(w.key)
-	if has == w.expired && expiry <= st.now() && st.door.pending[pendingKey{w.coll, w.id}] == nil {
+	if has == w.expired && expiry <= st.now() && st.queue.pending[pendingKey{w.coll, w.id}] == nil {
 		return nil
 	}
 	return fmt.Errorf("%w: %q", kv.ErrConflict, w.id)
 }
 
-// before is the feature that a write finds, nil if there is none. It is good until
-// the next call.
+// before returns the feature that a write finds, nil if there is none. It is valid
+// until the next call.
 func (st *Store) before(w *write) (*Found, error) {
-	d := &st.door
-	f := &d.found
-	if p := d.pending[pendingKey{w.coll, w.id}]; p != nil {
+	q := &st.queue
+	f := &q.found
+	if p := q.pending[pendingKey{w.coll, w.id}]; p != nil {
 		if p.kind == disk.Delete {
 			return nil, nil
 		}
 		*f = Found{ID: []byte(p.id), Value: p.value, Revision: p.revision, Expiry: p.expiry, Now: st.now()}
 		return f, f.open()
 	}
-	d.buf.LongestValue = 0
-	v, _, err := w.coll.set.m.Get(w.key, &d.buf)
+	q.buf.LongestValue = 0
+	v, _, err := w.coll.set.m.Get(w.key, &q.buf)
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil, nil
 	}
@@ -133,7 +133,7 @@ func (st *Store) before(w *write) (*Found, error) {
 	return f, f.open()
 }
 
-// judge compares a precondition with what there is.
+// judge compares a precondition with the feature before.
 func judge(w *write, old *Found) error {
 	has := uint64(0)
 	if old != nil {

@@ -8,12 +8,12 @@ import (
 
 // What a search keeps
 //
-// A search holds memory: the tree's entries of an area before it looks at the
-// records, the features that are to be sorted, ids that are to be deleted. It tells
-// its caller how much (Query.Hold), who counts it against a budget. Most searches
-// keep little, and tell nothing.
+// A search holds memory: the tree's entries of an area before it looks at the records,
+// the features that are to be sorted, ids that are to be deleted. It reports the bytes
+// to its caller (Query.Hold), which counts them against a budget. Most searches keep
+// little, and report nothing.
 
-// keptStep is by how much it changes before it is told again.
+// keptStep is the change after which a search reports again.
 const keptStep = 64 << 10
 
 const (
@@ -24,30 +24,30 @@ const (
 	cloneBytes = int64(unsafe.Sizeof(near{})) + 64
 )
 
-// kept counts what one search keeps.
+// kept counts the bytes that one search keeps.
 type kept struct {
-	now, told int64
-	hold      func(int64) error // nil: nobody wants to know
+	now, reported int64
+	hold          func(int64) error // nil: no reports
 }
 
-// keep counts so many bytes more, or fewer. The error ends the search.
+// keep adds more bytes, or subtracts them. The error ends the search.
 func (k *kept) keep(more int64) error {
-	if k.now += more; k.hold == nil || k.now-k.told < keptStep && k.told-k.now < keptStep {
+	if k.now += more; k.hold == nil || k.now-k.reported < keptStep && k.reported-k.now < keptStep {
 		return nil
 	}
-	k.told = k.now
+	k.reported = k.now
 	return k.hold(k.now)
 }
 
-// end says that nothing is kept any more.
+// end reports that nothing is kept any more.
 func (k *kept) end() {
-	if k.told != 0 {
-		k.told = 0
+	if k.reported != 0 {
+		k.reported = 0
 		_ = k.hold(0) // It only shrinks.
 	}
 }
 
 func (b *Buffer) keep(more int64) error { return b.kept.keep(more) }
 
-// drop is keep of less.
+// drop is keep of fewer bytes.
 func (b *Buffer) drop(less int64) { _ = b.kept.keep(-less) }

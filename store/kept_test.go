@@ -11,9 +11,9 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// TestHold: what a search keeps is told, all is given back, and it ends when it may
-// keep no more. A search that finds little tells nothing.
-func TestHold(t *testing.T) {
+// TestSearchReportsHeldBytes: a search reports the bytes that it keeps, gives all back,
+// and ends when it may keep no more. A search that finds little reports nothing.
+func TestSearchReportsHeldBytes(t *testing.T) {
 	c := create(t, open(t, Options{NodeBytes: 704}), CollectionOptions{})
 	const n = 9000 // 500 bytes each: 4.5 MB
 	r := rand.New(rand.NewPCG(6, 1))
@@ -84,9 +84,9 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestDeleteWhereRests before it waits for its writes, after which others have gone
-// on; it goes on in pieces though each was changed meanwhile.
-func TestDeleteWhereRests(t *testing.T) {
+// TestDeleteWhereCallsRest before it waits for its writes; other requests run
+// meanwhile. It continues in pieces though each feature was changed meanwhile.
+func TestDeleteWhereCallsRest(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	const n = deletePiece/(400+foundBytes) + 100 // two pieces
 	fill(t, c, n, func(i int) Feature {

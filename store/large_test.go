@@ -41,7 +41,7 @@ func shifted(l orb.LineString, by float64) orb.LineString {
 func TestPausesWithinAFeature(t *testing.T) {
 	const n = 4000
 	now := time.Hour
-	clock := func() time.Duration { now += stepTime; return now } // Each look finds that a step is over.
+	clock := func() time.Duration { now += stepTime; return now } // Each look finds that a step has ended.
 	c := create(t, open(t, Options{Now: clock}), CollectionOptions{})
 	fill(t, c, 2, func(i int) Feature {
 		if i == 0 {

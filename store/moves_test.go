@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Moves of objects whose properties stay, or change, one after the other.
+// Moves of objects whose properties stay, or change, sequentially.
 func BenchmarkMoves(b *testing.B) {
 	for _, kind := range []string{"stay", "change"} {
 		for name, dir := range map[string]string{"memory": "", "disk": b.TempDir()} {

@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// doubtful is a disk whose log files take writes, and fail to sync them: of a write
-// nobody knows whether it is on disk.
+// doubtful is a disk whose log files take writes, and fail to sync them: a write may or
+// may not be on disk.
 func doubtful() *badDisk {
 	return &badDisk{MemFS: vfs.NewCrashableMem(), only: func(op errorfs.Op) bool {
 		isLog := strings.HasSuffix(op.Path, ".log")
@@ -24,7 +24,7 @@ func doubtful() *badDisk {
 
 // TestNamesInDoubt: while a create, drop or swap waits for a failed disk, names lead
 // where they did, others that would change them are refused, and Close does not wait:
-// what is there when the store is opened again is as before or as was asked for.
+// when the store is opened again, the collections are as before or as was asked for.
 func TestNamesInDoubt(t *testing.T) {
 	changes := map[string]func(st *Store) error{
 		"create":       func(st *Store) error { _, err := st.Create("new", CollectionOptions{}); return err },
@@ -112,7 +112,7 @@ func TestNamesInDoubt(t *testing.T) {
 	}
 }
 
-// TestRetireBesideSwap: what is dropped is the collection that was asked, also if its
+// TestRetireBesideSwap drops the collection that the caller named, also if its
 // name goes to another one meanwhile.
 func TestRetireBesideSwap(t *testing.T) {
 	st := open(t, Options{SlabBytes: 1 << 20})
@@ -144,7 +144,7 @@ func TestRetireBesideSwap(t *testing.T) {
 		if err := <-swapped; !errors.Is(err, ErrUnknownCollection) {
 			t.Fatal(err)
 		}
-		if other.Name() == "c" { // As at the begin.
+		if other.Name() == "c" { // As at the beginning.
 			if _, err := st.Create("other", CollectionOptions{}); err != nil {
 				t.Fatal(err)
 			}

@@ -42,8 +42,8 @@ type NearestQuery struct {
 	// 0: none.
 	Within float64
 	Filter string
-	// Match, if it is there, judges the features that pass the filter; it may be
-	// asked again about one. It must not keep the feature.
+	// Match, if not nil, judges the features that pass the filter; it may be
+	// called again for one. It must not keep the feature.
 	Match  func(*Found) (bool, error)
 	Fields feature.Selection // as of a Query
 	Pace   func() error      // as of a Query
@@ -110,8 +110,8 @@ const (
 	// usualQueue is what a queue of entries takes for some hundreds of features,
 	// which is not counted: a node of 4 KB for each of some 100.
 	usualQueue = 512 << 10
-	// circleFirst: a circle of so many entries a feature wanted is searched at
-	// once, without the first pass.
+	// circleFirst: a circle of at most this many entries per wanted feature is searched
+	// at once, without the first pass.
 	circleFirst = 4
 )
 

@@ -36,9 +36,9 @@ const (
 	// fewBest are looked through for an id: that takes no longer than a look into a
 	// map, which the ids would have to be copied for.
 	fewBest = 32
-	// Between searches a Buffer keeps memory for fewBest features of up to
-	// spareBytes, and for so many refs, since clearing a map takes as long as it is
-	// large: 1 us.
+	// Between searches a Buffer keeps memory for fewBest features of up to spareBytes,
+	// and for remembered refs, since clearing a map takes time in proportion to its
+	// size: 1 us.
 	spareBytes = 4 << 10
 	spareRefs  = 1024
 )
@@ -63,7 +63,7 @@ func (a *near) set(f *Found, ref record.Ref) {
 	a.View, _ = feature.Open(a.Value) // as before
 }
 
-// held is how many bytes it takes.
+// held returns the bytes that it takes.
 func (a *near) held() int64 { return int64(cap(a.mem)) + cloneBytes }
 
 // Collect begins a search.
@@ -102,13 +102,13 @@ func (n *NearestSoFar) end() {
 	n.q, n.ids, n.held = nil, nil, 0
 }
 
-// Held is how many bytes it keeps.
+// Held returns the bytes that it keeps.
 func (n *NearestSoFar) Held() int64 { return n.held }
 
 // Full reports whether there are K.
 func (n *NearestSoFar) Full() bool { return n.q.K > 0 && len(n.best) == n.q.K }
 
-// Reach is how far away a feature may be to be of use; +Inf: any distance.
+// Reach is the greatest useful distance of a feature; +Inf: any distance.
 func (n *NearestSoFar) Reach() float64 {
 	r := math.Inf(1)
 	if n.q.Within > 0 {
@@ -129,7 +129,7 @@ func (n *NearestSoFar) Wants(it rstar.Item) bool {
 	return !n.q.origin.Beyond(feature.Box(it.Rect), n.Reach())
 }
 
-// Circle is what to search for in the tree to meet all features within a distance.
+// Circle returns the boxes to search for, to meet all features within a distance.
 func (n *NearestSoFar) Circle(radius float64) (boxes []rstar.Rect, err error) {
 	c, err := feature.NewCircle(n.q.space, orb.Point{n.q.X, n.q.Y}, radius, feature.Intersects)
 	if err != nil {
@@ -204,7 +204,7 @@ func (n *NearestSoFar) Offer(f *Found, ref record.Ref) error {
 	return nil
 }
 
-// find is the place in best of the feature of f's id, -1: there is none.
+// find returns the place in best of the feature of f's id, -1: there is none.
 func (n *NearestSoFar) find(f *Found) int {
 	if n.ids != nil {
 		if _, has := n.ids[string(f.ID)]; !has {
@@ -228,7 +228,7 @@ func (n *NearestSoFar) free() *near {
 	return new(near)
 }
 
-// Result is what was found, the nearest first. It ends the search.
+// Result yields the features found, the nearest first. It ends the search.
 func (n *NearestSoFar) Result() iter.Seq[*Found] {
 	slices.SortFunc(n.best, (*near).compare)
 	return func(yield func(*Found) bool) {

@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// What was offered is not looked at again, whether it passed or not, and what is
-// remembered of it is bounded.
+// A feature that was offered is not looked at again, whether it passed or not, and the
+// memory of those is bounded.
 func TestNearestOffered(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	const far = remembered + 100

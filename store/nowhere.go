@@ -71,8 +71,8 @@ func countNowhere(s feature.Space, old, now []rstar.Item) (more int64) {
 	return more
 }
 
-// areaBoxes are what to search for in the tree: also where nothing is, if that is
-// wanted. The result is good until the next call with b.
+// areaBoxes returns the boxes to search for in the tree, including nowhere, if that is
+// wanted. The result is valid until the next call with b.
 func (s *set) areaBoxes(p *Prepared, b *Buffer) []rstar.Rect {
 	if !p.Nowhere || s.nowhere.Load() == 0 {
 		return p.boxes

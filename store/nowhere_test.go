@@ -137,8 +137,8 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// Who watches an area with them sees features without a geometry come, change, get a
-// geometry elsewhere, and go; who watches it without does not.
+// A watcher of an area with Nowhere sees features without a geometry come, change, get
+// a geometry elsewhere, and go; a watcher without Nowhere does not.
 func TestWatchNowhere(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	areas := map[string]Query{"with": {Area: Box(0, 0, 1, 1), Nowhere: true}, "without": {Area: Box(0, 0, 1, 1)}}

@@ -19,14 +19,14 @@ import (
 //
 // Filters and tests of large polygons are divided themselves (within).
 //
-// How long features take is not known before, so the clock is looked at after the
+// The time that features take is not known before, so the clock is looked at after the
 // first one, the next two, four, and so on, up to clockEvery, and again more often as
 // soon as they take long.
 
 const (
 	// lookedAt is how many features are looked at before the next pause, 0.1 ms.
 	lookedAt = 256
-	// stepTime is after which time a search pauses that has looked at fewer.
+	// stepTime is the time after which a search pauses that has looked at fewer.
 	stepTime = 100 * time.Microsecond
 	// clockEvery is how many are read before the next look at the clock, which takes
 	// 50 ns: a quarter of what a feature takes.
@@ -36,7 +36,7 @@ const (
 	soonTime = 400 * time.Microsecond
 )
 
-// pacing is what a search knows of its steps.
+// pacing is the state of a search's steps.
 type pacing struct {
 	ctx  context.Context
 	pace func() error         // nil: none
@@ -44,7 +44,7 @@ type pacing struct {
 
 	looks  int
 	steps  int
-	at     time.Duration // by the clock, a few features ago; 0: this step has not looked at it
+	at     time.Duration // by the clock, a few features ago; 0: not read in this step
 	began  time.Duration // as at, when the step began
 	every  int           // features between two looks at the clock
 	soon   bool          // the search does not pause: it ends after soonTime
@@ -65,8 +65,8 @@ func (p *pacing) endSoon() {
 	p.clock()
 }
 
-// clock is a time since the search began, a few features ago at most: what had not
-// expired then was there at a moment of the search.
+// clock is a time since the search began, a few features ago at most: a feature that
+// had not expired then existed at a moment of the search.
 func (p *pacing) clock() time.Duration {
 	if p.at == 0 {
 		p.at = p.now()
@@ -93,8 +93,8 @@ func (p *pacing) late() bool {
 	return p.at-p.began >= stepTime
 }
 
-// looked counts a feature that is looked at, whether it is wanted or not, and is why
-// the search must end.
+// looked counts a feature that is looked at, whether it is wanted or not. The error is
+// why the search must end.
 func (p *pacing) looked() error {
 	p.looks++
 	if !p.soon && p.looks%lookedAt == 0 {
@@ -124,8 +124,8 @@ func (p *pacing) within() error {
 	return p.timed()
 }
 
-// sortedAs is as how many features that are looked at a block of entries counts that is
-// sorted (first_sort.go).
+// sortedAs is the number of features as which a sorted block of entries counts
+// (first_sort.go).
 const sortedAs = 16
 
 // blocks calls f for each of n entries, and pauses between blocks of them. The error is
@@ -148,8 +148,8 @@ func (p *pacing) blocks(n int, f func(i int)) error {
 	return nil
 }
 
-// Soon are steps that end with ErrBudget when they have taken 0.4 ms since the call. Who
-// has them, and a turn, can go on with others then, that wait for turns.
+// Soon returns steps that end with ErrBudget 0.4 ms after the call. A caller with a
+// scheduling slot can then continue with requests that wait for slots.
 func Soon() *feature.Steps {
 	begun := time.Now()
 	return &feature.Steps{Pause: func() error {
@@ -160,8 +160,8 @@ func Soon() *feature.Steps {
 	}}
 }
 
-// stepped counts a step of a search of the tree, which pauses more seldom: what is
-// written meanwhile may make it begin again.
+// stepped counts a step of a search of the tree, which pauses more seldom: writes
+// during a pause may make it begin again.
 func (p *pacing) stepped() error {
 	if p.ctx == nil {
 		return nil

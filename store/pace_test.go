@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// TestPace: a search whose filter nothing passes gives others their turn, and
-// ends when it is told to, or with its context.
+// TestPace: a search whose filter nothing passes lets others run, and
+// ends on an error of Pace, or with its context.
 func TestPace(t *testing.T) {
 	stopped := func() time.Duration { return time.Hour } // so that the count alone decides
 	c := create(t, open(t, Options{Now: stopped}), CollectionOptions{})

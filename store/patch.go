@@ -12,8 +12,8 @@ import (
 // of the same name, objects are merged, null removes.
 type mergePatch map[string]json.RawMessage
 
-// parsePatch refuses what nests deeper than properties do (package feature): each
-// level is parsed again, where all writes wait for it.
+// parsePatch refuses a patch that nests deeper than properties do (package feature):
+// each level is parsed again, in the commit leader, while all writes wait.
 func parsePatch(text []byte) (p mergePatch, err error) {
 	whole, err := feature.CompactProperties(text)
 	switch {
@@ -28,7 +28,7 @@ func parsePatch(text []byte) (p mergePatch, err error) {
 	return p, nil
 }
 
-// apply is what properties are after the patch.
+// apply returns the properties after the patch.
 func (p mergePatch) apply(properties []byte) ([]byte, error) {
 	merged, err := p.merge(properties)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p mergePatch) merge(target []byte) ([]byte, error) {
 	return json.Marshal(members)
 }
 
-// MergePatch is what the properties of a feature are after a JSON merge patch (RFC
+// MergePatch returns the properties of a feature after a JSON merge patch (RFC
 // 7396), as Collection.Patch makes them. Errors wrap ErrFeature.
 func MergePatch(properties, patch []byte) ([]byte, error) {
 	p, err := parsePatch(patch)

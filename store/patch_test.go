@@ -72,7 +72,7 @@ func FuzzPatch(f *testing.F) {
 }
 
 // TestDeepPatch: a patch of many levels is refused before it takes long: it is
-// applied where all writes wait.
+// applied while all writes wait.
 func TestDeepPatch(t *testing.T) {
 	nested := func(levels int) []byte {
 		return []byte(strings.Repeat(`{"a":`, levels) + `{"a":1}` + strings.Repeat(`}`, levels))

@@ -9,16 +9,16 @@ type EncodedFeature struct {
 	Expires int64 // nanoseconds since the Unix epoch; 0: never
 }
 
-// Stored is what became of one.
+// Stored is the result of one put.
 type Stored struct {
 	Revision uint64
 	Replaced bool // there was a feature of that id
 	Err      error
 }
 
-// PutTogether is PutEncoded of some features, in their order. They have one commit, as
-// far as no other writes come between them and they are no more than a batch of the
-// door has room for. done is called for each, as PutEncoded's is.
+// PutTogether is PutEncoded of some features, in their order. They have one commit, if
+// no other writes come between them and they fit into one batch of the
+// commit queue. done is called for each, as PutEncoded's is.
 func (c *Collection) PutTogether(all []EncodedFeature, done func(i int, s Stored)) {
 	ws := make([]*write, len(all))
 	for i, f := range all {

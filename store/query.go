@@ -14,8 +14,8 @@ import (
 // Query says which features are wanted. The zero value is all of them.
 type Query struct {
 	Area *Area // nil: everywhere, and nowhere: features without a geometry, too
-	// Nowhere has features without a geometry pass any Area of a geographic space. Only a
-	// Collection knows it, no client.
+	// Nowhere makes features without a geometry pass any Area of a geographic space.
+	// Only a Collection knows it, no client.
 	Nowhere bool
 	// Relation is what must hold between a feature and the area.
 	Relation feature.Relation
@@ -28,9 +28,9 @@ type Query struct {
 	// Order says in which order they come, and which of them if there are more
 	// than Limit.
 	Order Order
-	// After continues an order by id behind this one.
+	// After continues an order by id after this one.
 	After string
-	// Count has a search of an Area by id count all that it wants, which
+	// Count makes a search of an Area by id count all that it wants, which
 	// Buffer.Matched then is. It looks at all of the area, whatever the Limit.
 	Count bool
 	// Sample, if not nil, says by an entry of the tree whether its feature is looked at:
@@ -46,20 +46,20 @@ type Query struct {
 	// Rest, if not nil, is called before DeleteWhere waits for its writes: until
 	// Pace is called it needs no processor.
 	Rest func()
-	// Also, if not nil, is a condition beside the others of DeleteWhere; of nothing else,
-	// since who calls a search judges what it gives.
+	// Also, if not nil, is a further condition of DeleteWhere; of nothing else,
+	// since the caller of a search judges its results.
 	Also func(f *Found) (bool, error)
-	// Hold, if not nil, is told how many bytes the search keeps, when that has
-	// changed by 64 KiB: what it has found, and has yet to look at or to give. At
-	// the end it is told 0. Its error ends the search.
+	// Hold, if not nil, is called with the number of bytes that the search keeps, when
+	// that has changed by 64 KiB: of found entries and features, not looked at or given
+	// yet. At the end it is called with 0. Its error ends the search.
 	Hold func(bytes int64) error
 }
 
 // Order of an answer.
 type Order uint8
 
-// Orders. ByID is that of the bytes of ids. It is stable: what is written in the
-// meantime moves nothing else.
+// Orders. ByID is that of the bytes of ids. It is stable: writes in the
+// meantime move nothing else.
 const (
 	AnyOrder Order = iota
 	ByID
@@ -131,12 +131,12 @@ type Prepared struct {
 }
 
 // Prepare checks and compiles a query. Errors wrap ErrQuery, filter.ErrFilter, or
-// what package feature says of the area.
+// an error of package feature about the area.
 func (q *Query) Prepare(s feature.Space) (*Prepared, error) { return q.prepare(s, compile) }
 
 // Set is Prepare into memory that p has, with filters that a cache keeps: a query by
-// box allocates nothing the second time. Nobody may use p meanwhile, and it must not
-// be copied. After an error it is of no use until the next Set.
+// box allocates nothing the second time. No other goroutine may use p meanwhile, and it
+// must not be copied. After an error it is of no use until the next Set.
 func (p *Prepared) Set(q *Query, s feature.Space, filters *filter.Cache) error {
 	return p.set(q, s, filters.Compile)
 }
@@ -191,7 +191,7 @@ func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.
 	return nil
 }
 
-// Boxes are what to search for in the tree, none for everything.
+// Boxes returns the boxes to search for in the tree, none for everything.
 func (p *Prepared) Boxes() []rstar.Rect { return p.boxes }
 
 // Match decides about a feature.
@@ -231,7 +231,7 @@ func typeOf(v *feature.View) string {
 	return v.Type().String()
 }
 
-// Found is a feature that a search has found, in bytes that are good for as long as
+// Found is a feature that a search has found, in bytes that are valid for as long as
 // the search says.
 type Found struct {
 	ID       []byte
@@ -240,7 +240,7 @@ type Found struct {
 	Revision uint64
 	Expiry   time.Duration // since the Unix epoch; 0: never
 	Now      time.Duration // when it was found
-	Distance float64       // of a nearest
+	Distance float64       // of a nearest feature
 }
 
 // Expires is Expiry as a time, zero for never.

@@ -14,7 +14,7 @@ import (
 // buffers of searches, by all collections.
 var buffers = sync.Pool{New: func() any { return new(Buffer) }}
 
-// use has the collection's memory stay until leave.
+// use keeps the collection's memory until leave.
 func (c *Collection) use() error {
 	if !c.using.enter() {
 		return fmt.Errorf("%w: collection %q", ErrClosed, c.Name())
@@ -26,7 +26,7 @@ func (c *Collection) use() error {
 	return nil
 }
 
-// Get is the feature of an id. kv.ErrNotFound: there is none.
+// Get returns the feature of an id. kv.ErrNotFound: there is none.
 func (c *Collection) Get(ctx context.Context, id string) (Feature, error) {
 	var f Feature
 	err := c.GetMany(ctx, []string{id}, func(_ int, found *Found) (bool, error) {
@@ -40,7 +40,7 @@ func (c *Collection) Get(ctx context.Context, id string) (Feature, error) {
 }
 
 // GetMany calls yield with the features of ids, in their order, nil where there is
-// none, until it returns false. What it is given is good until it returns.
+// none, until it returns false. A feature is valid until yield returns.
 func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int, f *Found) (more bool, err error)) error {
 	if err := c.use(); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *Collection) GetMany(ctx context.Context, ids []string, yield func(i int
 	return nil
 }
 
-// get is the feature of an id, nil: there is none that expires after now.
+// get returns the feature of an id, nil: there is none that expires after now.
 func (s *set) get(id []byte, b *Buffer, now time.Duration) (*Found, error) {
 	v, _, err := s.m.Get(id, &b.one)
 	switch {
@@ -79,13 +79,13 @@ func (s *set) get(id []byte, b *Buffer, now time.Duration) (*Found, error) {
 }
 
 // Search calls yield with the features that a query wants, until it returns false.
-// What it is given is good until it returns, which must be soon: a search that
+// A feature is valid until yield returns, which must be soon: a search that
 // waits for most of a second ends with ErrPaused. Nearest is the same.
 //
-// A feature that is there and matches during all of the search is given exactly
-// once, as it was at a moment of the search; none is that was not there, or did not
-// match, at any moment of it. A search without order that takes more than 0.1 ms
-// may, beside many writes, give one twice that is moved meanwhile, or not at all.
+// A feature that exists and matches during all of the search is given exactly once, as
+// it was at a moment of the search; none is given that did not exist, or did not match,
+// at any moment of it. A search without order that takes more than 0.1 ms may, beside
+// many writes, give one twice that is moved meanwhile, or not at all.
 func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (more bool, err error)) error {
 	p, err := c.Prepare(q)
 	if err != nil {
@@ -106,8 +106,8 @@ func (c *Collection) Prepare(q Query) (*Prepared, error) {
 // whatever it says: the worst take 7 us for each byte.
 const soonFilter = 128
 
-// PreparesSoon tells whether a query with this filter is prepared within a millisecond,
-// as it is short, or was compiled before.
+// PreparesSoon reports whether a query with this filter is prepared within a
+// millisecond, as it is short, or was compiled before.
 func (c *Collection) PreparesSoon(filter string) bool {
 	return len(filter) <= soonFilter || c.st.filters.Has(filter)
 }
@@ -157,7 +157,7 @@ func (s *set) byKeys(p *Prepared, search areaSearch) bool {
 	return in > 0 && float64(in)*float64(in) > keyCost*float64(p.Limit)*float64(all)
 }
 
-// keyCost is what finding a feature by its id costs of what it costs by area.
+// keyCost is the cost of finding a feature by its id, relative to finding one by area.
 const keyCost = 3
 
 // byID goes through ids in their order.
@@ -207,7 +207,7 @@ func (f *Found) Clone() Found {
 	return c
 }
 
-// Count is how many features a query wants, its limit aside.
+// Count returns the number of features that a query wants, its limit aside.
 func (c *Collection) Count(ctx context.Context, q Query) (n int, err error) {
 	q.Limit, q.Order, q.After = 0, AnyOrder, ""
 	err = c.Search(ctx, q, func(*Found) (bool, error) { n++; return true, nil })
@@ -215,7 +215,7 @@ func (c *Collection) Count(ctx context.Context, q Query) (n int, err error) {
 }
 
 // Nearest calls yield with the features around a point, the nearest first, until
-// it returns false. What it is given is good until it returns.
+// it returns false. A feature is valid until yield returns.
 func (c *Collection) Nearest(ctx context.Context, q NearestQuery, yield func(*Found) (more bool, err error)) error {
 	p, err := c.PrepareNearest(q)
 	if err != nil {

@@ -21,7 +21,7 @@ func NoFeature(collection, id string) error {
 	return &refusal{kv.ErrNotFound, fmt.Sprintf("no feature %.200q in %.128q", id, collection)}
 }
 
-// refused is why a write is not made: is, with the revision that the feature has, 0 if
+// refused is why a write is refused: is, with the revision that the feature has, 0 if
 // there is none.
 func (w *write) refused(is error, has uint64) error {
 	name := w.coll.Name()

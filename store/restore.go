@@ -51,8 +51,8 @@ func (st *Store) restore(ctx context.Context) error {
 	return nil
 }
 
-// restoreBoxes makes a collection of boxes, and loads it. It drops what a bulk load
-// has left that did not end.
+// restoreBoxes makes a collection of boxes, and loads it. It drops the data of a bulk
+// load that did not end.
 func (st *Store) restoreBoxes(ctx context.Context, m disk.Meta, is metadata) error {
 	switch {
 	case is.Kind != boxesKind:

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestSample: a search finds what the sample has, and asks about each entry once.
+// TestSample: a search finds the sampled features, and asks about each entry once.
 func TestSample(t *testing.T) {
 	const n = 50_000 // more than are found at once
 	c := create(t, open(t, Options{}), CollectionOptions{})

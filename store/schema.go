@@ -13,20 +13,20 @@ import (
 // What a collection's features look like
 //
 // A schema counts types of geometries, and for each name of a property the types of
-// its values. The door tells it of each write: what was before is taken off, and
-// what is now added, so that counts are exact, and a name that no feature has any
-// more is gone. A write that changes neither properties nor type of geometry, as
+// its values. The commit leader updates it with each write: the old state is taken off,
+// and the new one added, so that counts are exact, and a name that no feature has any
+// more is removed. A write that changes neither properties nor type of geometry, as
 // most moves are, costs a comparison.
 //
 // It knows up to maxNames names. After another one was met, no name is added any
-// more, so that those that are known stay exact: one that comes later has been in
-// features before, which were not counted. A restart counts anew.
+// more, so that the counts of known names stay exact: features before may have had a
+// later name, and were not counted for it. A restart counts again.
 type schema struct {
 	mu     sync.Mutex
 	types  [feature.GeometryCollection + 1]int64
 	names  map[string]*jsonTypes
 	nulls  int64 // features whose properties are null
-	full   bool  // a name was met that there was no place for
+	full   bool  // a name was met for which there was no place
 	unkept bool  // one was longer than maxNameBytes
 }
 
@@ -43,7 +43,7 @@ func alike(a, b *feature.View) bool {
 	return a.Type() == b.Type() && bytes.Equal(a.Properties(), b.Properties())
 }
 
-// change counts what was before, nil: nothing, and what is now.
+// change counts the old state off, nil: none, and the new one.
 func (s *schema) change(old, now *feature.View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +106,8 @@ func (s *schema) remove(v *feature.View) {
 	})
 }
 
-// join makes s the schema of what parts have counted, of other features each. A name
-// that one of them could not count is not kept.
+// join makes s the schema of disjoint sets of features, of which each part has counted
+// one. A name that a part could not count is not kept.
 func (s *schema) join(parts []schema) {
 	for i := range parts {
 		p := &parts[i]
@@ -154,18 +154,18 @@ type GeometryCount struct {
 	Features int    `json:"features"`
 }
 
-// PropertySchema is what is known of a property.
+// PropertySchema describes a property.
 type PropertySchema struct {
 	Name string `json:"name"`
 	// Features have it.
 	Features int `json:"features"`
-	// Types has how many values are of each type of JSON, by the names of
+	// Types has the number of values of each type of JSON, by the names of
 	// feature.JSONType.
 	Types map[string]int `json:"types"`
 }
 
-// tell is what d says of features.
-func (s *schema) tell(d *Description) {
+// describe sets what d says of features.
+func (s *schema) describe(d *Description) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for t, n := range s.types {

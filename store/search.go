@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Buffer is what searches need besides the collection, for one goroutine at a
+// Buffer has the memory of searches besides the collection, for one goroutine at a
 // time. The zero value is ready.
 type Buffer struct {
 	// Budget is how many features a search may look at; 0: any number. If it is
@@ -31,7 +31,7 @@ type Buffer struct {
 	boxes []rstar.Rect
 	seen  map[record.Ref]struct{} // features with several boxes
 	found Found
-	cut   []byte // what is selected of a feature
+	cut   []byte // the selected parts of a feature
 
 	first     firsts
 	near      NearestSoFar
@@ -53,7 +53,7 @@ func (b *Buffer) begin(ctx context.Context, s *set, pace func() error, hold func
 	}
 }
 
-// end lets go of what the search was given.
+// end drops the references that the search was given.
 func (b *Buffer) end() {
 	b.kept.end()
 	b.pacing, b.kept = pacing{}, kept{}
@@ -75,21 +75,20 @@ const (
 	// stepNodes how many between two looks at the records that were found.
 	soonNodes = 512
 	stepNodes = 256
-	// stepsAtOnce is after how many of them a search pauses: 1 ms, which is for
-	// how long it has its turn (package turns).
+	// stepsAtOnce is after how many of them a search pauses: 1 ms, the length of its
+	// scheduling slot (package turns).
 	stepsAtOnce = 16
-	// ahead is how many records are asked for before the first is read.
+	// ahead is how many records are prefetched before the first is read.
 	ahead = 16
 )
 
 // search calls yield with each feature that a query with an area wants, until it
-// returns false, in no order. What it is given is good until it returns.
+// returns false, in no order. A feature is valid until yield returns.
 //
-// A feature that is there and matches during all of the search is given exactly
-// once, as it was at a moment of the search; none is that was not there at any
-// moment of it. A search of more than 0.1 ms is divided where many writes do not let
-// it pass; then one that is moved meanwhile may be given twice or not at all
-// (rstar.Scan).
+// A feature that exists and matches during all of the search is given exactly once, as
+// it was at a moment of the search; none is given that did not exist at any moment of
+// it. A search of more than 0.1 ms is divided where many writes do not let it pass;
+// then one that is moved meanwhile may be given twice or not at all (rstar.Scan).
 func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	search, err := s.begin(p, b)
 	defer search.end(b)
@@ -103,11 +102,11 @@ func (s *set) search(p *Prepared, b *Buffer, yield func(*Found) (more bool, err 
 type areaSearch struct {
 	boxes []rstar.Rect
 	rest  *rstar.Scan // nil: all entries of the area are in Buffer.items
-	items int         // how many there are
+	items int         // the number of entries
 	held  int64
 }
 
-// begin begins to look for an area in the tree: most searches then have all entries. Its
+// begin begins to search the tree for an area: most searches then have all entries. Its
 // end is to be called in any case.
 func (s *set) begin(p *Prepared, b *Buffer) (search areaSearch, err error) {
 	clear(b.seen)
@@ -131,7 +130,7 @@ func (search *areaSearch) end(b *Buffer) {
 	b.drop(search.held)
 }
 
-// carryOut looks at the entries found, and goes on, until left features are given; 0: all.
+// carryOut looks at the found entries, and continues, until left are given; 0: all.
 func (s *set) carryOut(search areaSearch, p *Prepared, left int, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	give := func(f *Found) (bool, error) {
 		more, err := yield(f)
@@ -145,8 +144,8 @@ func (s *set) carryOut(search areaSearch, p *Prepared, left int, b *Buffer, yiel
 	return s.rest(search.rest, b, func(items []rstar.Item) (bool, error) { return s.take(p, items, b, give) })
 }
 
-// rest goes on with a search of the tree, and has take look at what it finds, until
-// that returns false.
+// rest continues a search of the tree, and calls take with the entries that it finds,
+// until take returns false.
 func (s *set) rest(rest *rstar.Scan, b *Buffer, take func([]rstar.Item) (more bool, err error)) error {
 	held := int64(0)
 	defer func() { b.drop(held) }()
@@ -225,14 +224,14 @@ func (s *set) decide(p *Prepared, it rstar.Item, b *Buffer) (ok bool, err error)
 	return b.match(p, f)
 }
 
-// match decides about a feature, in steps. The error names it, but for those that end
-// the search.
+// match decides about a feature, in steps. The error names it, except for those that
+// end the search.
 func (b *Buffer) match(p *Prepared, f *Found) (bool, error) {
 	ok, err := p.MatchIn(f, &b.steps)
 	return ok, b.named(f, err)
 }
 
-// named has an error about a feature name it, but not one that ends the search.
+// named adds the feature to an error about it, but not to one that ends the search.
 func (b *Buffer) named(f *Found, err error) error {
 	if err == nil || errors.Is(err, b.steps.Err()) {
 		return err
@@ -240,7 +239,7 @@ func (b *Buffer) named(f *Found, err error) error {
 	return fmt.Errorf("%q: %w", f.ID, err)
 }
 
-// read is the feature of a record that the tree led to a moment ago. It is not ok
+// read reads the feature of a record that the tree led to a moment ago. It is not ok
 // if it has expired.
 func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
 	v, err := s.m.ReadSince(ref, b.begun, &b.one)

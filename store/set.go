@@ -16,16 +16,16 @@ import (
 
 // Features in memory
 //
-// A set is a kv.Map of features by id, and a tree of their boxes. Both lead to the
-// same records:
+// A set is a kv.Map of features by id, and a tree of their boxes. Both lead to the same
+// records:
 //
 //	id  --hash--> key index --reference--.
 //	                                      >--> | id | geometry | properties |
 //	area -------> tree -------reference--'
 //
-// A write stages the record, and then publishes it: the key index leads to it,
-// then the tree (follow), then the record before is dead. Readers take no lock. Who
-// took a reference out of the tree has a second to read the record
+// A write stages the record, and then publishes it: the key index leads to it, then the
+// tree (follow), then the record before is dead. Readers take no lock. A reader that
+// took a reference out of the tree can read the record for a second
 // (record/readers.go), and then has the feature as it was at a moment of the search.
 type set struct {
 	space feature.Space
@@ -37,12 +37,12 @@ type set struct {
 	changes changes
 
 	// loading: the tree will be loaded later, and follow only counts (fill.go). It
-	// changes inside the door, from true under the Map's lock, too.
+	// changes in the commit leader, from true under the Map's lock, too.
 	loading   bool
-	restoring bool         // nobody else uses it yet, and follow does nothing
+	restoring bool         // no other goroutine uses the set yet, and follow does nothing
 	toLoad    atomic.Int64 // boxes
 	nowhere   atomic.Int64 // features without a geometry (nowhere.go)
-	loadRoom  int          // for so many
+	loadRoom  int          // the number of boxes for which there is room
 
 	expiredMu sync.Mutex
 	expired   []expiredID
@@ -53,8 +53,7 @@ type set struct {
 	boxes    []feature.Box
 }
 
-// follow has the tree lead to a record instead of another. It is called by the Map
-// (kv.Options.Follow).
+// follow makes the tree lead to another record. The Map calls it (kv.Options.Follow).
 func (s *set) follow(from, to record.Ref) (err error) {
 	if s.restoring {
 		return nil
@@ -66,7 +65,7 @@ func (s *set) follow(from, to record.Ref) (err error) {
 	if s.new, after, err = s.items(s.new[:0], to); err != nil {
 		return err
 	}
-	// Who searches when the tree has it must know of it.
+	// Searches after the change of the tree must see the new count.
 	more := countNowhere(s.space, s.old, s.new)
 	s.nowhere.Add(max(0, more))
 	defer func() {
@@ -97,7 +96,7 @@ func (s *set) follow(from, to record.Ref) (err error) {
 	return s.changes.around(revision, s.old, s.new, replace)
 }
 
-// items are the tree's entries of a record, and its revision, none of 0.
+// items appends the tree entries of a record, and returns its revision; none for ref 0.
 func (s *set) items(dst []rstar.Item, ref record.Ref) (_ []rstar.Item, revision uint64, err error) {
 	if ref == 0 {
 		return dst, 0, nil
@@ -130,20 +129,20 @@ func newSet(st *Store, space feature.Space, parts [IndexPart + 1]Memory) (*set, 
 	return s, err
 }
 
-// hasExpired is called by the Map in a turn of tidying.
+// hasExpired is called by the Map while it tidies.
 func (s *set) hasExpired(id []byte, revision uint64) {
 	s.expiredMu.Lock()
 	defer s.expiredMu.Unlock()
 	s.expired = append(s.expired, expiredID{string(id), revision})
 }
 
-// expiredID is a feature that has expired, and is to be deleted.
+// expiredID names a feature that has expired, and is to be deleted.
 type expiredID struct {
 	id       string
 	revision uint64
 }
 
-// takeExpired is what has expired.
+// takeExpired returns the expired features, and forgets them.
 func (s *set) takeExpired() []expiredID {
 	s.expiredMu.Lock()
 	defer s.expiredMu.Unlock()

@@ -97,9 +97,9 @@ func (s *sides) check(what string, search func(ctx context.Context, yield func(*
 	}
 }
 
-// TestOverBothSides: what goes over 180 degrees while an area there is searched, for
-// longer than in one piece, is found once, whichever search it is.
-func TestOverBothSides(t *testing.T) {
+// TestFeatureCrossing180IsFoundOnce: what goes over 180 degrees while an area there is
+// searched, for longer than in one piece, is found once, whichever search it is.
+func TestFeatureCrossing180IsFoundOnce(t *testing.T) {
 	s := newSides(t)
 	for i := range 3 {
 		s.check(fmt.Sprint("box ", i), func(ctx context.Context, yield func(*Found) (bool, error)) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Result is what became of a write.
+// Result is the outcome of a write.
 type Result uint8
 
 // Results. Writes that fail change nothing.
@@ -24,7 +24,7 @@ const (
 	ResultCondition               // its condition did not hold, or there was no such feature
 	ResultReadOnly                // the disk is full or failed
 	ResultFull                    // there is no memory left for the collection
-	ResultFailed                  // anything else, such as a patch of what is no object
+	ResultFailed                  // any other failure, such as a patch that is no object
 	results
 )
 
@@ -37,7 +37,7 @@ func (r Result) String() string {
 	return "unknown"
 }
 
-// counters count what passes the door.
+// counters count writes that pass the commit queue.
 type counters struct {
 	writes  [results]atomic.Uint64
 	batches disk.Histogram // writes
@@ -75,7 +75,7 @@ func resultOf(w *write, err error) Result {
 	return ResultFailed
 }
 
-// timed is commit, which is counted.
+// timed is commit, and counts its time.
 func (st *Store) timed(entries []disk.Entry) error {
 	began := time.Now()
 	err := st.commit(entries)
@@ -90,19 +90,19 @@ func (st *Store) timed(entries []disk.Entry) error {
 type Stats struct {
 	// Writes by the names of their Results.
 	Writes map[string]uint64 `json:"writes"`
-	// Batches are writes that were committed together, and Commits how long that
-	// took, in microseconds: with disk.SyncAlways until they were durable.
+	// Batches are writes that were committed together, and Commits their durations,
+	// in microseconds: with disk.SyncAlways until they were durable.
 	Batches disk.HistogramStats `json:"batches"`
 	Commits disk.HistogramStats `json:"commits"`
 	// Revision of the last write, of all collections.
 	Revision uint64 `json:"revision"`
-	// Waiting are writes that have not begun.
+	// Waiting is the number of writes in the commit queue.
 	Waiting int `json:"waiting"`
-	// Watchers and their areas, and how many have ended since they were too slow.
+	// Watchers and their areas, and how many watchers ended because they were too slow.
 	Watchers     int    `json:"watchers"`
 	WatchedAreas int    `json:"watched_areas"`
 	Lagged       uint64 `json:"lagged"`
-	// Disk is nil if the store keeps nothing.
+	// Disk is nil if the store has no data directory.
 	Disk *disk.Stats `json:"disk,omitempty"`
 }
 
@@ -116,9 +116,9 @@ func (st *Store) Stats() Stats {
 	for r := range results {
 		s.Writes[r.String()] = c.writes[r].Load()
 	}
-	st.door.mu.Lock()
-	s.Waiting = len(st.door.queue)
-	st.door.mu.Unlock()
+	st.queue.mu.Lock()
+	s.Waiting = len(st.queue.waiting)
+	st.queue.mu.Unlock()
 	st.hub.mu.Lock()
 	s.WatchedAreas = st.hub.areas
 	st.hub.mu.Unlock()

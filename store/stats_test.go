@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// What passes the door is counted by what becomes of it.
+// Writes of the commit queue are counted by their results.
 func TestStats(t *testing.T) {
 	st := open(t, Options{Dir: t.TempDir()})
 	c := create(t, st, CollectionOptions{})

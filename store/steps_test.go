@@ -18,7 +18,7 @@ const slowFilter = `!properties.s.matches("(?:a?){100}b")`
 func longText(n int) string { return `{"s":"` + strings.Repeat("a", n) + `"}` }
 
 // TestPaceInFilter: a search looks at the clock in the middle of a filter, pauses, and
-// ends there, with its context or because it may not take so long.
+// ends there, with its context or because it takes longer than it may.
 func TestPaceInFilter(t *testing.T) {
 	now := time.Hour
 	c := create(t, open(t, Options{Now: func() time.Duration { now += stepTime; return now }}), CollectionOptions{})
@@ -65,8 +65,8 @@ func TestPaceInFilter(t *testing.T) {
 
 func all(*Found) (bool, error) { return true, nil }
 
-// TestFilterCost: a search does not pass over what it could not judge. Its error names
-// the feature, the filter and the limit.
+// TestFilterCost: a search does not skip a feature that it could not judge. Its error
+// names the feature, the filter and the limit.
 func TestFilterCost(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	put(t, c, at("a", 1, 1, longText(100)))
@@ -84,8 +84,8 @@ func TestFilterCost(t *testing.T) {
 	}
 }
 
-// TestWatchInSteps: a watcher that is paused in the middle of a filter, each time it may
-// be, gives the events of one that is not, and writes go on meanwhile.
+// TestWatchInSteps: a watcher that is paused in the middle of a filter, whenever
+// possible, gives the events of one that is not, and writes continue meanwhile.
 func TestWatchInSteps(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	areas := map[string]Query{
@@ -122,20 +122,20 @@ func TestWatchInSteps(t *testing.T) {
 		}
 		return nil
 	}
-	for told := 0; ; {
+	for stops := 0; ; {
 		pauses = 0
 		e, ok, err := paused.TryIn(steps)
 		if errors.Is(err, enough) {
 			put(t, c, at("other", 1, 1, `{}`))
-			told, most = told+1, most+1
-			if told > 1000 {
+			stops, most = stops+1, most+1
+			if stops > 1000 {
 				t.Fatal("it does not get further")
 			}
 			continue
 		}
 		if !ok {
-			if told < 20 {
-				t.Errorf("paused %d times", told)
+			if stops < 20 {
+				t.Errorf("paused %d times", stops)
 			}
 			break
 		}

@@ -18,15 +18,15 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Options of a Store. The zero value keeps nothing: all is in memory.
+// Options of a Store. The zero value keeps everything in memory only.
 type Options struct {
-	// Dir is the data directory, made if it is missing. Empty: none.
+	// Dir is the data directory, created if it is missing. Empty: none.
 	Dir  string
 	Sync disk.Sync
 	// AcceptLoss opens a Dir in which acknowledged writes are missing (disk.ErrLost).
 	AcceptLoss bool
-	// LogBytes is about how much of the log is kept for watchers and replicas; 0:
-	// 256 MiB.
+	// LogBytes is about how much of the log is kept for watchers and replicas; 0: 256
+	// MiB.
 	LogBytes int64
 	// SlabBytes bounds each part of a collection's memory: tree, records, keys.
 	// It is address space until it is used. 0: 64 GiB.
@@ -55,29 +55,29 @@ const filterCache = 256
 // DefaultSlabBytes is Options.SlabBytes if that is 0.
 const DefaultSlabBytes = 64 << 30
 
-// Store has collections of features and of boxes, and their log. All methods are safe for
-// concurrent use.
+// Store has collections of features and of boxes, and their log. All methods are safe
+// for concurrent use.
 type Store struct {
 	o            Options
 	db           *disk.DB
 	now          func() time.Duration
 	boot         uint64
-	waitsForDisk bool // writes do
-	keepsOld     bool // values before are needed: who is inside the door
+	waitsForDisk bool // writes wait for the disk
+	keepsOld     bool // old values are needed; used by the commit leader
 
 	filters *filter.Cache
 
-	door     door
+	queue    commitQueue
 	hub      hub
 	revision uint64        // of the last write that was committed
-	last     atomic.Uint64 // the same, for others
+	last     atomic.Uint64 // the same, for other goroutines
 	counters counters
 	numbered uint64 // of the last write that was prepared
 
 	naming sync.Mutex // serialises create, drop and swap, which wait for the disk
 
-	// mu is of the maps, and nobody waits for the disk with it. They change inside
-	// the door.
+	// mu guards the maps. No goroutine waits for the disk while it holds mu. Only the
+	// commit leader changes the maps.
 	mu     sync.RWMutex
 	names  map[string]*Collection
 	nums   map[uint32]*Collection
@@ -86,7 +86,7 @@ type Store struct {
 	closed bool
 }
 
-// Open opens a store, and loads what it has kept.
+// Open opens a store, and loads the data that it has kept.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.SlabBytes == 0 {
 		o.SlabBytes = DefaultSlabBytes
@@ -109,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		names: map[string]*Collection{}, nums: map[uint32]*Collection{},
 		boxes: map[string]*Boxes{}, next: 1,
 	}
-	st.door.wake, st.door.left.L = make(chan struct{}, 1), &st.door.mu
+	st.queue.wake, st.queue.idle.L = make(chan struct{}, 1), &st.queue.mu
 	limits, err := o.Watch.withDefaults()
 	if err != nil {
 		return nil, err
@@ -123,29 +123,29 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	st.db, st.revision = db, db.Revision()
 	if o.Dir == "" {
-		// Above those of the store that this one takes the place of.
+		// Above the revisions of the store that this one replaces.
 		st.revision = uint64(st.now()) >> 8
 	}
 	st.last.Store(st.revision)
 	st.waitsForDisk = o.Dir != "" && o.Sync == disk.SyncAlways
-	st.keepsOld = o.Dir != "" // The log has them.
+	st.keepsOld = o.Dir != "" // The log has the old values.
 	if err := st.restore(ctx); err != nil {
 		return nil, errors.Join(err, st.Close())
 	}
 	st.db.Loaded()
 	if st.waitsForDisk {
-		st.door.gone.Go(st.committer)
+		st.queue.ended.Go(st.committer)
 	}
 	return st, nil
 }
 
-// sinceEpoch is a clock that does not follow the system's when that is set.
+// sinceEpoch is a clock that does not follow later settings of the system's clock.
 func sinceEpoch() func() time.Duration {
 	began := time.Now()
 	return func() time.Duration { return time.Duration(began.UnixNano()) + time.Since(began) }
 }
 
-// History is whose revisions the store's are, never 0: that of its data directory,
+// History identifies the store's revisions, never 0: it is that of the data directory,
 // or without one of this Store alone. A revision means the same writes only with the
 // same History: a data directory that was restored from a backup has another.
 func (st *Store) History() uint64 {
@@ -157,10 +157,10 @@ func (st *Store) History() uint64 {
 	return cmp.Or(id, 1)
 }
 
-// Close ends reads and writes, waits for those under way, and closes the log.
-// Writes that wait are refused with ErrClosed. It does not wait for a failed disk: a
-// write under way of which nobody knows whether it is on disk fails with
-// disk.ErrInDoubt, and may be there when the store is opened again.
+// Close ends reads and writes, waits for those in flight, and closes the log. Writes
+// that wait are refused with ErrClosed. It does not wait for a failed disk: an
+// in-flight write that may or may not be on disk fails with disk.ErrInDoubt, and may
+// exist when the store is opened again.
 func (st *Store) Close() error {
 	st.mu.Lock()
 	if st.closed {
@@ -170,7 +170,7 @@ func (st *Store) Close() error {
 	st.closed = true
 	st.mu.Unlock()
 	st.shut()
-	st.naming.Lock() // Who has made a collection has put it into the maps, or freed it.
+	st.naming.Lock() // A call that has made a collection has put it into the maps, or freed it.
 	defer st.naming.Unlock()
 	st.hub.close()
 	for _, c := range st.Collections() {
@@ -182,31 +182,31 @@ func (st *Store) Close() error {
 	return st.db.Close()
 }
 
-// GiveUp ends waits for a failed disk, for good: a write of which nobody knows whether
-// it is on disk fails with disk.ErrInDoubt. Close does so by itself; whoever waits for
-// writes before Close calls it first.
+// GiveUp ends waits for a failed disk, for good: a write that may or may not be on disk
+// fails with disk.ErrInDoubt. Close calls it; a caller that waits for writes before
+// Close calls it first.
 func (st *Store) GiveUp() { st.db.GiveUp() }
 
-// shut closes the door, and waits until nobody is inside.
+// shut closes the commit queue, and waits until there is no commit leader.
 func (st *Store) shut() {
-	d := &st.door
-	d.mu.Lock()
-	d.closed = true
-	refused := d.queue
-	d.queue = nil
-	st.db.GiveUp() // Now, since whoever is inside gets no further batch.
-	for d.busy {   // Who is inside finds the queue empty, and comes out.
-		d.left.Wait()
+	q := &st.queue
+	q.mu.Lock()
+	q.closed = true
+	refused := q.waiting
+	q.waiting = nil
+	st.db.GiveUp()    // Now, since the commit leader gets no further batch.
+	for q.hasLeader { // The leader finds the queue empty, and ends.
+		q.idle.Wait()
 	}
-	d.mu.Unlock()
-	close(d.wake)
-	d.gone.Wait()
+	q.mu.Unlock()
+	close(q.wake)
+	q.ended.Wait()
 	for _, w := range refused {
 		w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
 	}
 }
 
-// Collections are all there are, by name.
+// Collections returns all collections, by name.
 func (st *Store) Collections() []*Collection {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
@@ -218,7 +218,7 @@ func (st *Store) Collections() []*Collection {
 	return all
 }
 
-// Collection is that of a name. ErrUnknownCollection: there is none.
+// Collection returns that of a name. ErrUnknownCollection: there is none.
 func (st *Store) Collection(name string) (*Collection, error) {
 	st.mu.RLock()
 	defer st.mu.RUnlock()

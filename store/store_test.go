@@ -83,7 +83,7 @@ func (m *model) geometry() orb.Geometry {
 	return orb.Point{x, y}
 }
 
-// step makes a write, and compares what it says.
+// step makes a write, and compares its result.
 func (m *model) step() {
 	m.t.Helper()
 	ctx, id := m.t.Context(), m.id()
@@ -282,7 +282,7 @@ func (m *model) same(f, want Feature) {
 	}
 }
 
-// What a collection holds is what a Go map holds, whatever happens, also after it
+// A collection agrees with a Go map after any operations, also after it
 // was closed and opened again.
 func TestCollectionAgainstModel(t *testing.T) {
 	for _, dir := range []string{"", "kept"} {
@@ -330,8 +330,8 @@ func TestOrderWithoutLimit(t *testing.T) {
 	}
 }
 
-// Close waits for writes that are inside, and refuses those that wait, while
-// others go on writing.
+// Close waits for the current batch, and refuses writes that wait, while
+// others continue to write.
 func TestCloseBesideWrites(t *testing.T) {
 	for _, o := range []Options{{}, {Dir: "always"}, {Dir: "off", Sync: disk.SyncOff}} {
 		for range 5 {
@@ -373,8 +373,8 @@ func TestCloseBesideWrites(t *testing.T) {
 	}
 }
 
-// Close lets out who is inside before it refuses those who wait, and ends.
-func TestCloseWaits(t *testing.T) {
+// Close waits for the commit leader, then refuses the writes that wait, and ends.
+func TestCloseWaitsForCommitLeader(t *testing.T) {
 	st, err := Open(t.Context(), Options{SlabBytes: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
@@ -383,7 +383,7 @@ func TestCloseWaits(t *testing.T) {
 	var left atomic.Bool
 	var all sync.WaitGroup
 	all.Go(func() {
-		if err := st.through(func() error { close(inside); <-out; left.Store(true); return nil }); err != nil {
+		if err := st.runAlone(func() error { close(inside); <-out; left.Store(true); return nil }); err != nil {
 			t.Error(err)
 		}
 	})
@@ -400,9 +400,9 @@ func TestCloseWaits(t *testing.T) {
 		}
 	})
 	for closed := false; !closed; runtime.Gosched() {
-		st.door.mu.Lock()
-		closed = st.door.closed
-		st.door.mu.Unlock()
+		st.queue.mu.Lock()
+		closed = st.queue.closed
+		st.queue.mu.Unlock()
 	}
 	for range 1000 { // time for a Close that does not wait
 		runtime.Gosched()

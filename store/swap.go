@@ -7,12 +7,11 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Swap exchanges the names of two collections, at one moment for readers, for
-// writers and on disk: one commit of the log says both. So a collection that was
-// loaded beside another one takes its place. Options, features and revisions stay
-// with what they are of, and so does a *Collection; what a name means is asked by
-// Store.Collection. Watchers of both end with ErrSwapped, which is an
-// ErrLagged, too: search again.
+// Swap exchanges the names of two collections, at one moment for readers, for writers
+// and on disk: one commit of the log changes both. So a collection that was loaded
+// beside another one takes its place. Options, features and revisions stay with their
+// collection, and so does a *Collection; Store.Collection finds the current one of a
+// name. Watchers of both end with ErrSwapped, which is an ErrLagged, too: search again.
 //
 // ErrUnknownCollection: there is none of one of the names; nothing was changed.
 func (st *Store) Swap(a, b string) error {
@@ -31,7 +30,7 @@ func (st *Store) Swap(a, b string) error {
 	if err != nil {
 		return err
 	}
-	return st.through(func() error {
+	return st.runAlone(func() error {
 		first := st.number()
 		entries := make([]disk.Entry, 0, 2)
 		for i, c := range []*Collection{x, y} {
@@ -55,7 +54,7 @@ func (st *Store) Swap(a, b string) error {
 	})
 }
 
-// entryAs is what the log says of it when it has another name, or other options.
+// entryAs is its entry in the log with another name, or other options.
 func (c *Collection) entryAs(name string, o CollectionOptions, revision uint64) (disk.Entry, error) {
 	m := about{CollectionOptions: o}
 	if !c.since.IsZero() {

@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Swap exchanges what names mean, and a restart finds it so.
+// Swap exchanges the meanings of names, and a restart finds it so.
 func TestSwap(t *testing.T) {
 	for name, dir := range map[string]string{"memory": "", "disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
@@ -84,8 +84,8 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// While names are swapped, each has features, all of one collection, and writes go
-// on.
+// While names are swapped, each has features, all of one collection, and writes
+// continue.
 func TestSwapMeanwhile(t *testing.T) {
 	st := open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff})
 	for _, name := range []string{"a", "b"} {
@@ -134,7 +134,7 @@ func TestSwapMeanwhile(t *testing.T) {
 	}
 }
 
-// Watchers of both end, and one that would go on from before is told.
+// Watchers of both end, and one that would resume from before gets an error.
 func TestSwapWatched(t *testing.T) {
 	st := open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff})
 	var watchers []*Watcher

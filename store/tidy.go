@@ -4,10 +4,9 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Tidy does so many pieces of what is to be done besides writes, 0.2 us each:
-// places of dead records are freed, the key index grows, features that have expired
-// are deleted. It reports whether there may be more. Somebody calls it each 10 ms
-// or so.
+// Tidy carries out some pieces of maintenance, 0.2 us each:
+// places of dead records are freed, the key index grows, expired features
+// are deleted. It reports whether there may be more. A caller runs it each 10 ms or so.
 func (c *Collection) Tidy(pieces int) (more bool) {
 	if c.use() != nil {
 		return false

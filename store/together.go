@@ -10,12 +10,11 @@ import (
 
 // Searches made together
 //
-// A search of one feature waits for memory some six times: once for each level of
-// the tree, and for the record. Searches of a batch are independent, so they wait
-// together:
+// A search of one feature waits for memory some six times: once for each level of the
+// tree, and for the record. Searches of a batch are independent, so they wait together:
 //
 //	tree     all boxes at once (rstar.Tree.SearchManySome)
-//	records  of all entries found are asked for
+//	records  of all entries found are prefetched
 //	decide   search by search, as SearchWith does (set.decide)
 //
 // Each keeps the promises of SearchWith; together they are no snapshot.
@@ -57,10 +56,10 @@ const batchNodes = 4096
 // answered. The next one is to be made by SearchWith: it is not simple, takes long,
 // or fails. If it is not the first, it may only have found no room in this batch.
 //
-// It calls yield with what the searches find, in their order, good until it returns.
-// If yield returns false that search is not answered, and ends the batch. What was
-// found of one that is not answered is to be dropped. Together they look at most at so
-// many features, and for 0.4 ms (Buffer.Budget), in the middle of a large geometry, too.
+// It calls yield with the features that the searches find, in their order, valid until
+// it returns. If yield returns false that search is not answered, and ends the batch.
+// The caller drops the results of that search. Together they look at up to most
+// features, and for 0.4 ms (Buffer.Budget), in the middle of a large geometry, too.
 func (c *Collection) SearchTogether(ctx context.Context, qs []BoxSearch, most int, t *Batch,
 	yield func(query int, f *Found) bool) (answered int) {
 	if c.use() != nil {
@@ -93,11 +92,11 @@ func (c *Collection) SearchTogether(ctx context.Context, qs []BoxSearch, most in
 	return n
 }
 
-// find finds the entries of the first searches, and asks for their records. It
-// returns how many searches these are.
+// find finds the entries of the first searches, and prefetches their records. It
+// returns the number of these searches.
 func (t *Batch) find(s *set, qs []BoxSearch, most int) int {
 	t.rects = t.rects[:0]
-	// Searches for which there is no room would be made in vain.
+	// The batch has no room for the results of more searches.
 	qs = qs[:min(len(qs), max(1, most/(1+t.usual)))]
 	if len(t.areas) < len(qs) {
 		t.areas = make([]feature.Query, len(qs))
@@ -127,7 +126,7 @@ func (t *Batch) find(s *set, qs []BoxSearch, most int) int {
 	return n
 }
 
-// found receives what the tree has, in the order of the searches.
+// found receives the tree's entries, in the order of the searches.
 func (t *Batch) found(query int, r rstar.Rect, id uint64) bool {
 	t.endUpTo(query)
 	if len(t.items) >= t.most {

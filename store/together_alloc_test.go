@@ -11,7 +11,7 @@ import (
 )
 
 // Once its buffers are large enough a batch allocates nothing. Not under the race
-// detector, where sync.Pool drops what it is given at random.
+// detector, where sync.Pool drops objects at random.
 func TestTogetherDoesNotAllocate(t *testing.T) {
 	stopped := func() time.Duration { return time.Hour } // A batch ends by time, too.
 	c := create(t, open(t, Options{Now: stopped}), CollectionOptions{})
@@ -40,7 +40,7 @@ func TestTogetherDoesNotAllocate(t *testing.T) {
 
 // The nearest allocate no more for each feature that they look at: what is left is
 // the browser of the tree, the circle and what yields in order.
-func TestNearestAllocates(t *testing.T) {
+func TestNearestDoesNotAllocate(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	fill(t, c, 1000, func(i int) Feature {
 		return Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i) / 100, 0}, Properties: fmt.Appendf(nil, `{"n":%d}`, i%10)}

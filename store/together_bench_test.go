@@ -31,7 +31,7 @@ func benchPlaces(b *testing.B) *Collection {
 	return c
 }
 
-// Searches of about one feature, by themselves and 32 together.
+// Searches of about one feature, singly and 32 together.
 func BenchmarkSearchBox(b *testing.B) {
 	c := benchPlaces(b)
 	const side, batch = 0.0018, 32 // one of 300,000

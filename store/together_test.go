@@ -54,10 +54,10 @@ func alone(t *testing.T, c *Collection, q BoxSearch) (ids []string) {
 	return ids
 }
 
-// Searches find together what they find alone: beside 180 degrees, of features with
-// several boxes and of such as have expired, with limits, and with boxes that are
-// wrong.
-func TestTogetherAsAlone(t *testing.T) {
+// Searches find together the features that they find alone: beside 180 degrees, of
+// features with several boxes and of such as have expired, with limits, and with boxes
+// that are wrong.
+func TestTogetherEqualsSearchWith(t *testing.T) {
 	now := &clock{}
 	now.advance(1e18)
 	c := create(t, open(t, Options{Now: now.Now, NodeBytes: 704}), CollectionOptions{})
@@ -143,8 +143,8 @@ func TestTogetherEnds(t *testing.T) {
 	}
 }
 
-// Beside writers that replace features in place, each search of a batch finds what
-// stays, once, and of what changes one state that was there while it ran.
+// Beside writers that replace features in place, each search of a batch finds each
+// constant feature once, and of each changing one a state that existed while it ran.
 func TestTogetherBesideWrites(t *testing.T) {
 	c := create(t, open(t, Options{NodeBytes: 704}), CollectionOptions{})
 	const places, boxes = 64, 8

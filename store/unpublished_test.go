@@ -10,8 +10,8 @@ import (
 )
 
 // TestUnpublishedIsNotCounted: the first writes of a batch to a feature cannot be
-// published, and the last one is. The schema counts what readers see: none of those
-// that failed, nor what was before.
+// published, and the last one is. The schema counts the state that readers see: none of
+// those that failed, nor the state before.
 func TestUnpublishedIsNotCounted(t *testing.T) {
 	for _, failing := range []int{1, 2} {
 		for _, there := range []bool{false, true} {
@@ -42,7 +42,7 @@ func TestUnpublishedIsNotCounted(t *testing.T) {
 					}
 					return value, nil
 				}
-				if err := st.through(func() error { st.carryOut(batch); return nil }); err != nil {
+				if err := st.runAlone(func() error { st.commitBatch(batch); return nil }); err != nil {
 					t.Fatal(err)
 				}
 				for i, w := range batch {

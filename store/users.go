@@ -6,15 +6,15 @@ import (
 )
 
 // users counts the calls inside a collection, for whose end its close waits. Calls
-// come in while it waits, and are told to go: that is what a sync.WaitGroup does not
+// come in while it waits, and are refused: that is what a sync.WaitGroup does not
 // allow (it panics where an Add from zero meets a Wait).
 //
-//	n   calls inside, those included that are about to be told to go, and one more
+//	n   calls inside, including those that are about to be refused, and one more
 //	    for the collection, until close
 //
-// Who brings n to 0 says so: nobody does before close, and those that come in later
-// bring it there again, for nothing. A call that came in before close keeps n above
-// 0 until it leaves.
+// The call that brings n to 0 closes gone: before close no call does, and calls that
+// come in later bring n there again, without effect. A call that came in before close
+// keeps n above 0 until it leaves.
 type users struct {
 	n      atomic.Int64
 	closed atomic.Bool
@@ -44,8 +44,8 @@ func (u *users) leave() {
 	}
 }
 
-// close waits for the calls that are inside; later ones are told to go. A second
-// time does nothing else.
+// close waits for the calls that are inside; later ones are refused. A second
+// call only waits.
 func (u *users) close() {
 	if !u.closed.Swap(true) {
 		u.leave()

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestUsers: nobody is inside when close returns, or comes in later, however many
-// come and go meanwhile.
-func TestUsers(t *testing.T) {
+// TestUsersCloseWaits: no call is inside when close returns, or enters later, however
+// many calls come and go meanwhile.
+func TestUsersCloseWaits(t *testing.T) {
 	for range 200 {
 		u := newUsers()
 		var inside, after atomic.Int64

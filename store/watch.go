@@ -11,48 +11,47 @@ import (
 
 // Watching
 //
-// The log says which writes there were, and each entry has the feature before and
-// after. An event is a function of one entry and one area, and of nothing else: so
-// a watcher has no state but its areas and a revision, and whoever knows the
-// revision can go on from there, in another process, too.
+// The log has all writes, and each entry has the feature before and after. An event is
+// a function of one entry and one area, and of nothing else: so a watcher has no state
+// but its areas and a revision, and a client that knows the revision can continue from
+// it, in another process, too.
 //
-//	door --> ring: the last changes, one for each revision, shared by all
-//	           |                                  |
-//	           |  in the order of revisions       |  one after the other
-//	           v                                  v
-//	          hub --revisions--> queue of a    scan by a watcher that is not live
-//	          (boxes only)       live watcher     ^
-//	                                              |  before what the ring has
-//	                                             log
+//	commit queue --> ring: the last changes, one for each revision, shared by all
+//	                   |                                  |
+//	                   |  in the order of revisions       |  sequentially
+//	                   v                                  v
+//	                  hub --revisions--> queue of a    scan by a watcher that is not live
+//	                  (boxes only)       live watcher     ^
+//	                                                      |  before what the ring has
+//	                                                     log
 //
-// The door appends what it has committed and published to the ring, and goes on: it
-// waits for no watcher. What the ring has no room for is forgotten, the oldest
-// first.
+// The commit leader appends the changes that it has committed and published to the
+// ring, and waits for no watcher. When the ring is full it forgets the oldest changes.
 //
-// The hub, one goroutine, holds the boxes of all areas in a tree. For each change
-// it finds the watchers with an area that the feature's box meets, before or
-// after, and queues the revision for them. Filters and exact shapes are left to
-// the watchers, in the goroutine that calls Next: one whose filter takes long delays no
-// write and no other watcher, and in steps (TryIn) it lets others have the processor.
+// The hub, one goroutine, holds the boxes of all areas in a tree. For each change it
+// finds the watchers with an area that the feature's box meets, before or after, and
+// queues the revision for them. Filters and exact shapes are left to the watchers, in
+// the goroutine that calls Next: one whose filter takes long delays no write and no
+// other watcher, and in steps (TryIn) it lets others have the processor.
 //
 // # No change is left out, and none comes twice
 //
 // Let pos be the revision up to which a watcher has looked at all changes. It only
-// grows, and what is at or below it is never looked at again: none comes twice.
-// Let done be that of the hub. Both, and the queue, are changed under hub.mu. The
-// watcher is in one of two states.
+// grows, and what is at or below it is never looked at again: none comes twice. Let
+// done be that of the hub. Both, and the queue, are changed under hub.mu. The watcher
+// is in one of two states.
 //
 //	live    what is above pos, up to done, and could matter, is in the queue
 //	behind  the same up to scan, a revision; what is above that is not, and the
-//	        watcher looks at each change itself, from the ring or the log
+//	        watcher scans all changes itself, from the ring or the log
 //
 // It begins behind, with scan = pos = WatchOptions.From. The steps:
 //
-//   - behind, and pos >= done: it becomes live. Nothing is between pos and done; the
-//     hub queues what is above done.
-//   - the queue is full, or the ring has forgotten changes that the hub has not
-//     looked at: it falls behind with scan = done. Up to there the queue is right.
-//   - the ring has forgotten a revision r of the queue: it falls behind with
+//   - promote, if behind and pos >= done: it becomes live. Nothing is between pos and
+//     done; the hub queues what is above done.
+//   - demote, if the queue is full, or the ring has forgotten changes that the hub has
+//     not seen: it is behind with scan = done. Up to done the queue is right.
+//   - demote, if the ring has forgotten a revision r of the queue: it is behind with
 //     scan = r-1, and the queue is emptied.
 //   - live, the queue is empty: pos becomes done.
 //
@@ -60,33 +59,33 @@ import (
 // (watch_behind.go). They are in its tree again when they become live, by the same
 // lock.
 //
-// Each keeps what the states say. A scan takes revisions one by one, and both ring
-// and log have all from the first to the last that they have, so it leaves none
-// out; it goes on where the ring ends, and reads the log only up to where the ring
-// begins: all that is published. If neither has the next one, the watcher ends with
-// ErrLagged.
+// Each step keeps what the states say. A scan takes revisions one by one, and both ring
+// and log have all from the first to the last that they have, so it leaves none out; it
+// continues where the ring ends, and reads the log only up to where the ring begins:
+// all that is published. If neither has the next one, the watcher ends with ErrLagged.
 //
-// # While nobody watches
+// # Without watchers
 //
-// The ring is off, and costs a write one load. The first watcher has it turned on
-// by the door, between two writes; from then on writes keep the values before. In
-// a store with a data directory, whose log always has those, the ring is turned
-// off after the last watcher; without, when it has forgotten all that was there
-// when that one left, since until then it may come back.
+// The ring is off, and costs a write one load. For the first watcher the commit leader
+// turns it on, between two writes; from then on writes keep the old values. In a store
+// with a data directory, whose log always has the old values, the ring is turned off
+// after the last watcher. Without a directory, it is turned off when it has forgotten
+// all changes up to the end of the last watcher, since until then that watcher may
+// resume.
 
 // WatchOptions say where a watcher begins.
 type WatchOptions struct {
 	// From is the revision after which events are wanted: Event.Resume of the last
 	// one that was taken. 0: from now on.
 	From uint64
-	// History is Watcher.History of the watcher that gave From; 0: not known. Where
-	// From may be of a directory that was replaced since, only this tells.
+	// History is Watcher.History of the watcher that gave From; 0: not known. Only
+	// History shows that From is of a directory that was replaced since.
 	History uint64
 }
 
-// progressEvery is after how many revisions without an event Next tells how far it
-// is. Who resumes looks at no more than twice these again: a quarter of what the ring
-// keeps by default.
+// progressEvery is after how many revisions without an event Next reports its progress.
+// A client that resumes looks at no more than twice these again: a quarter of what the
+// ring keeps by default.
 const progressEvery = 8192
 
 // Watch returns a watcher without areas. It ends with ctx. disk.ErrTrimmed: the
@@ -94,9 +93,9 @@ const progressEvery = 8192
 // disk.ErrAhead: From is of another store, of one that was restored since, or of writes
 // that a crash took away. ErrWatchLimit: there are too many.
 //
-// Events are of writes, and say nothing of what there is already. To follow what
-// is in an area: Watch, Add, Search, and then Next; events that the search has
-// seen already come again.
+// Events are of writes, not of the features that exist already. To follow the features
+// of an area: Watch, Add, Search, and then Next; events that the search has seen
+// already come again.
 func (c *Collection) Watch(ctx context.Context, o WatchOptions) (*Watcher, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("store: watch %q: %w", c.Name(), err)
@@ -120,12 +119,12 @@ func (c *Collection) Watch(ctx context.Context, o WatchOptions) (*Watcher, error
 	return w, nil
 }
 
-// begin has the watcher begin behind a revision.
+// begin makes the watcher begin after a revision.
 func (w *Watcher) begin(o WatchOptions) error {
 	from := o.From
 	first, last := w.h.ring.kept()
 	switch mine := w.History(); {
-	case w.c.dropped.Load(): // If not, what tells it comes after last.
+	case w.c.dropped.Load(): // If not, the drop's change comes after last.
 		return w.c.errDropped()
 	case from == 0:
 		from = last
@@ -148,7 +147,7 @@ func (w *Watcher) begin(o WatchOptions) error {
 			return trimmed(from+1, first)
 		}
 	}
-	w.start, w.told, w.scan = from, from, from
+	w.start, w.reported, w.scan = from, from, from
 	w.pos.Store(from)
 	return nil
 }
@@ -160,8 +159,8 @@ func trimmed(revision, first uint64) error {
 	return fmt.Errorf("%w: revision %d, the first one kept is %d", disk.ErrTrimmed, revision, first)
 }
 
-// WatchArea is the events of one area, as Next gives them, until ctx ends or
-// something else does, which is the last that is yielded.
+// WatchArea yields the events of one area, as Next gives them, until an error, such as
+// that of ctx, which is yielded last.
 func (c *Collection) WatchArea(ctx context.Context, q Query, from uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		w, err := c.Watch(ctx, WatchOptions{From: from})
@@ -188,7 +187,7 @@ func (c *Collection) errDropped() error {
 	return fmt.Errorf("%w: %w: %q was dropped", ErrClosed, ErrUnknownCollection, c.Name())
 }
 
-// lagged says that a watcher was too slow, if that is what happened.
+// lagged wraps disk.ErrTrimmed as ErrLagged: the watcher was too slow.
 func lagged(err error) error {
 	if errors.Is(err, disk.ErrTrimmed) {
 		return fmt.Errorf("%w: %w", ErrLagged, err)

@@ -19,7 +19,7 @@ type area struct {
 	from   uint64 // it counts for revisions above
 	weight int    // by which it counts
 	gone   atomic.Bool
-	seen   uint64 // a change for which it was found; of who calls Next
+	seen   uint64 // a change for which it was found; used by the caller of Next
 }
 
 // areas finds the areas that a feature may concern.
@@ -73,11 +73,10 @@ type sharedFilter struct {
 	areas   int
 }
 
-// Add has an area watched, under a name that no other area of the watcher has.
-// Before the first Next, it counts from WatchOptions.From on; later, for all writes
-// that begin after Add has returned, and for none that was acknowledged before.
-// The query's limit, order and cursor must be zero. ErrWatchLimit: there are too
-// many areas, or filters.
+// Add watches an area, under a name that no other area of the watcher has. Before the
+// first Next, it counts from WatchOptions.From on; later, for all writes that begin
+// after Add has returned, and for none that was acknowledged before. The query's limit,
+// order and cursor must be zero. ErrWatchLimit: there are too many areas, or filters.
 func (w *Watcher) Add(name string, q Query) error {
 	if q.Limit != 0 || q.Order != AnyOrder || q.After != "" {
 		return fmt.Errorf("%w: limit, order or cursor of a watched area", ErrQuery)
@@ -140,8 +139,8 @@ func (w *Watcher) filter(text string) (*filter.Program, error) {
 	return f, nil
 }
 
-// Remove ends the watching of an area, and reports whether there was one. A Next
-// that begins after it has returned gives no event of it.
+// Remove stops watching an area, and reports whether there was one. A Next that begins
+// after Remove has returned gives no event of it.
 func (w *Watcher) Remove(name string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,14 +161,14 @@ func (w *Watcher) Remove(name string) bool {
 	return true
 }
 
-// Areas is how many areas are watched.
+// Areas returns the number of watched areas.
 func (w *Watcher) Areas() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.names)
 }
 
-// add has the hub find an area, from now on if its watcher has begun.
+// add makes the hub find an area, from now on if its watcher has begun.
 func (h *hub) add(a *area, started bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,7 +198,7 @@ func (h *hub) remove(a *area) {
 	}
 }
 
-// WatchWeight is as how many areas a watched one counts in WatchLimits.
+// WatchWeight is the number of areas as which a watched one counts in WatchLimits.
 func WatchWeight(q *Query) int {
 	if q.Area == nil {
 		return 1

@@ -5,20 +5,20 @@ import "slices"
 // Watchers that are behind
 //
 // The hub looks for the areas of each change, and has nothing to queue for a watcher
-// that is behind: it looks at all changes by itself. Thousands of clients that watch
-// everything and read nothing would have each write cost the hub 40 us for nothing. So
+// that is behind, which scans all changes itself. Thousands of clients that watch
+// everything and read nothing would make each write cost the hub 40 us for nothing. So
 // their areas are left out while they are behind:
 //
 //	live, or many areas    the hub's tree has them
 //	behind, few areas      it has not, until the watcher is live again
 //
-// Many are left where they are, behind or not: to take them out takes longer than to
+// Many areas stay in the tree, behind or not: to take them out takes longer than to
 // find some of them now and then.
 
 // fewAreas of a watcher take 10 us to leave out, or to put back.
 const fewAreas = 16
 
-// find has the hub find an area, unless its watcher is left out. hub.mu is held, here
+// find makes the hub find an area, unless its watcher is left out. hub.mu is held, here
 // and below.
 func (h *hub) find(a *area) {
 	w := a.w
@@ -43,24 +43,24 @@ func (w *Watcher) lose(a *area) {
 	w.few = slices.DeleteFunc(w.few, func(b *area) bool { return a == b })
 }
 
-// fallenAtOnce is how many watchers are left out before others have the lock: up to 0.1
-// ms. 10,000 of them may fall behind at a time.
-const fallenAtOnce = 8
+// demotedAtOnce is how many watchers are left out before others have the lock: up to
+// 0.1 ms. 10,000 of them may be demoted at a time.
+const demotedAtOnce = 8
 
-// leaveOutSome leaves out some of those that have fallen behind in the last batch, unless
-// they have caught up since.
+// leaveOutSome leaves out some of the watchers demoted in the last batch, unless they
+// have caught up since.
 func (h *hub) leaveOutSome() {
-	n := min(len(h.fallen), fallenAtOnce)
-	for _, w := range h.fallen[:n] {
+	n := min(len(h.demoted), demotedAtOnce)
+	for _, w := range h.demoted[:n] {
 		h.leaveOut(w)
 	}
-	clear(h.fallen[:n])
-	if h.fallen = h.fallen[n:]; len(h.fallen) == 0 {
-		h.fallen = nil // Its room was that of so many as had fallen.
+	clear(h.demoted[:n])
+	if h.demoted = h.demoted[n:]; len(h.demoted) == 0 {
+		h.demoted = nil // It had room for all that were demoted.
 	}
 }
 
-// leaveOut takes the areas of a watcher out that is behind.
+// leaveOut takes the areas of a watcher that is behind out of the hub's tree.
 func (h *hub) leaveOut(w *Watcher) {
 	if w.live || w.out || w.many > 0 || w.err != nil {
 		return

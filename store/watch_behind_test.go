@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// byHand has a test make the steps of a store's hub.
+// byHand lets a test make the steps of a store's hub.
 func byHand(c *Collection) *hub {
 	h := &c.st.hub
 	h.mu.Lock()
@@ -17,12 +17,12 @@ func byHand(c *Collection) *hub {
 	return h
 }
 
-// Many watchers that fall behind are left out some at a time, for others to have the
+// Many demoted watchers are left out some at a time, for others to have the
 // lock in between, and those that have caught up meanwhile are not.
 func TestWatchersAreLeftOutInSteps(t *testing.T) {
 	c := create(t, open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff, Watch: WatchLimits{Changes: 100}}), CollectionOptions{})
 	h := byHand(c)
-	const n = 10*fallenAtOnce + 3
+	const n = 10*demotedAtOnce + 3
 	watchers := make([]*Watcher, n)
 	for i := range watchers {
 		watchers[i] = watch(t, c, 0, map[string]Query{"a": {Area: Box(0, 0, 1, 1)}})
@@ -38,12 +38,12 @@ func TestWatchersAreLeftOutInSteps(t *testing.T) {
 	if got := looked(); got != n {
 		t.Fatalf("%d of %d are live", got, n)
 	}
-	for range 200 { // The ring forgets the first of them.
+	for range 200 { // The ring forgets the first of these changes.
 		put(t, c, at("a", 5, 5, ""))
 	}
 	h.step()
-	if got := looked(); got != n || len(h.fallen) != n {
-		t.Errorf("%d are looked for, %d have fallen behind, want %d", got, len(h.fallen), n)
+	if got := looked(); got != n || len(h.demoted) != n {
+		t.Errorf("%d are looked for, %d have fallen behind, want %d", got, len(h.demoted), n)
 	}
 	for w := watchers[n-1]; !w.live; { // One catches up.
 		if _, ok, err := w.Try(); ok || err != nil {
@@ -51,15 +51,15 @@ func TestWatchersAreLeftOutInSteps(t *testing.T) {
 		}
 	}
 	steps := 0
-	for before := n; len(h.fallen) > 0; steps++ {
+	for before := n; len(h.demoted) > 0; steps++ {
 		more := h.step()
-		if now := looked(); now < before-fallenAtOnce || !more {
-			t.Fatalf("%d are left out in a step, want at most %d; there is more to do: %t", before-now, fallenAtOnce, more)
+		if now := looked(); now < before-demotedAtOnce || !more {
+			t.Fatalf("%d are left out in a step, want at most %d; there is more to do: %t", before-now, demotedAtOnce, more)
 		} else {
 			before = now
 		}
 	}
-	if got := looked(); got != 1 || steps != (n+fallenAtOnce-1)/fallenAtOnce {
+	if got := looked(); got != 1 || steps != (n+demotedAtOnce-1)/demotedAtOnce {
 		t.Errorf("%d are looked for after %d steps, want the one that has caught up", got, steps)
 	}
 	for h.step() {

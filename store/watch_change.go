@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// change is an entry of the log as watchers need it. It does not change.
+// change is an entry of the log as watchers need it. It is immutable.
 type change struct {
 	collection uint32
 	kind       disk.Kind

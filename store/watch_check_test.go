@@ -20,12 +20,12 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// What watchers promise: each gets, in the order of revisions, the events that the
+// Promises: each watcher gets, in the order of revisions, the events that the
 // list of writes has for its areas since it began, each once, wherever it stops and
-// resumes, however slow it is, whoever writes. It may fail only by saying so, and
-// only without a data directory.
+// resumes, however slow it is, and whichever goroutines write. It may fail only by
+// saying so, and only without a data directory.
 
-// written is what the writers know.
+// written is a write as the writers know it.
 type written struct {
 	revision uint64
 	id       string
@@ -46,30 +46,30 @@ func (h *history) add(w written) {
 	h.all = append(h.all, w)
 }
 
-// told is an event without pointers.
-type told struct {
+// flatEvent is an event without pointers.
+type flatEvent struct {
 	revision uint64
 	name, id string
 	kind     EventKind
 	why      Why
-	value    string // New, or Old of what is gone
+	value    string // New, or Old of a deleted feature
 }
 
-func (t told) String() string {
+func (t flatEvent) String() string {
 	return fmt.Sprintf("%d %q %q %v %v", t.revision, t.name, t.id, t.kind, t.why)
 }
 
-// checked is a watcher that is made again and again.
+// checked is a watcher that is closed and opened again and again.
 type checked struct {
 	areas  map[string]Query
 	from   uint64 // 0: from now on
 	resume uint64
-	got    []told
-	lagged []*checked // as far as it had come each time
+	got    []flatEvent
+	lagged []*checked // its state each time it lagged
 }
 
-// follow takes at most so many events, until it has come to a revision. What comes
-// a second time replaces what came first.
+// follow takes up to most events, until it has come to a revision. A repeated event
+// replaces the first one.
 func (k *checked) follow(ctx context.Context, t *testing.T, c *Collection, until uint64, most int, wait func()) {
 	w, err := c.Watch(t.Context(), WatchOptions{From: k.resume})
 	if err == nil {
@@ -101,7 +101,7 @@ func (k *checked) follow(ctx context.Context, t *testing.T, c *Collection, until
 		*k = checked{areas: k.areas, lagged: append(k.lagged, &before)}
 		return
 	case errors.Is(err, context.Canceled):
-		// It stopped between two events, and knows more than they tell.
+		// It stopped between two events, and knows more than they say.
 		k.resume = max(k.resume, w.Revision())
 	case err != nil:
 		t.Error(err)
@@ -109,7 +109,7 @@ func (k *checked) follow(ctx context.Context, t *testing.T, c *Collection, until
 	k.forgetAgain()
 }
 
-// forgetAgain forgets what comes again.
+// forgetAgain forgets the events that come again.
 func (k *checked) forgetAgain() {
 	for len(k.got) > 0 && k.got[len(k.got)-1].revision > k.resume {
 		k.got = k.got[:len(k.got)-1]
@@ -131,7 +131,7 @@ func (k *checked) take(t *testing.T, e *Event) {
 	if string(f.ID) != e.ID || e.New != nil && e.New.Revision != e.Revision || e.Old != nil && e.Old.Revision >= e.Revision {
 		t.Errorf("%+v has another feature", e)
 	}
-	k.got = append(k.got, told{e.Revision, e.Name, e.ID, e.Kind, e.Why, string(f.Value)})
+	k.got = append(k.got, flatEvent{e.Revision, e.Name, e.ID, e.Kind, e.Why, string(f.Value)})
 }
 
 func TestWatchAgainstHistory(t *testing.T) {
@@ -183,7 +183,7 @@ func TestWatchAgainstHistory(t *testing.T) {
 	}
 }
 
-// writeAndWatch has writers and watchers at work together.
+// writeAndWatch runs writers and watchers together.
 func writeAndWatch(t *testing.T, c *Collection, now *clock, h *history, watchers []*checked, seed uint64) {
 	const each = 1500
 	writing, stop := context.WithCancel(t.Context())
@@ -296,8 +296,8 @@ func randomAreas(r *rand.Rand, n int) map[string]Query {
 func verify(t *testing.T, c *Collection, h *history, watchers []*checked) {
 	slices.SortFunc(h.all, func(a, b written) int { return cmp.Compare(a.revision, b.revision) })
 	end := h.all[len(h.all)-1].revision
-	// What nobody wrote was deleted for its time, and one of the watchers has seen
-	// that; whether rightly, is seen below.
+	// A revision that no writer wrote is an expiry, and one of the watchers has seen
+	// it; whether rightly, is seen below.
 	known := map[uint64]bool{}
 	for _, w := range h.all {
 		known[w.revision] = true
@@ -337,7 +337,7 @@ func (k *checked) compare(t *testing.T, c *Collection, h *history) int {
 }
 
 // expected is the events of a watcher by going through all writes and areas.
-func expected(t *testing.T, c *Collection, h *history, k *checked) (want []told) {
+func expected(t *testing.T, c *Collection, h *history, k *checked) (want []flatEvent) {
 	prepared := map[string]*Prepared{}
 	for name, q := range k.areas {
 		p, err := q.Prepare(c.o.Space)
@@ -373,7 +373,7 @@ func expected(t *testing.T, c *Collection, h *history, k *checked) (want []told)
 				return ok
 			}
 			before, after := match(old), match(f)
-			e := told{revision: w.revision, name: name, id: w.id, value: string(w.value)}
+			e := flatEvent{revision: w.revision, name: name, id: w.id, value: string(w.value)}
 			switch {
 			case !before && !after:
 				continue
@@ -396,7 +396,7 @@ func expected(t *testing.T, c *Collection, h *history, k *checked) (want []told)
 			}
 			want = append(want, e)
 		}
-		slices.SortFunc(want[first:], func(a, b told) int {
+		slices.SortFunc(want[first:], func(a, b flatEvent) int {
 			return cmp.Or(-cmp.Compare(b2i(a.kind == Exit), b2i(b.kind == Exit)), cmp.Compare(a.name, b.name))
 		})
 	}

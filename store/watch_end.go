@@ -2,22 +2,21 @@ package store
 
 import "errors"
 
-// How a watcher falls behind, and how it ends.
+// How a watcher is demoted, and how it ends.
 
-// fall has a live watcher look at all changes above a revision by itself. hub.mu
-// is held.
-func (w *Watcher) fall(scan uint64) {
+// demote makes a live watcher scan all changes above a revision itself. hub.mu is held.
+func (w *Watcher) demote(scan uint64) {
 	if w.live {
 		w.live, w.scan = false, scan
-		w.h.woken = append(w.h.woken, w)
-		w.h.fallen = append(w.h.fallen, w)
+		w.h.toWake = append(w.h.toWake, w)
+		w.h.demoted = append(w.h.demoted, w)
 	}
 }
 
 func (w *Watcher) signal() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // It has one.
+	default: // It has a token.
 	}
 }
 
@@ -50,7 +49,7 @@ func (w *Watcher) end(err error) {
 	w.areas.init()
 }
 
-// endLocked is end for who holds hub.mu, except for the areas.
+// endLocked is end for a caller that holds hub.mu, except for the areas.
 func (w *Watcher) endLocked(err error) {
 	h := w.h
 	w.err, w.live, w.queue, w.few = err, false, nil, nil

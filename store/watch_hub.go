@@ -48,39 +48,39 @@ func (l WatchLimits) withDefaults() (WatchLimits, error) {
 	return l, nil
 }
 
-// hub is between the door and the watchers of a store.
+// hub carries changes from the commit leader to the watchers of a store.
 type hub struct {
 	st     *Store
 	limits WatchLimits
-	on     atomic.Bool // changes go to the ring; set inside the door
+	on     atomic.Bool // changes go to the ring; set by the commit leader
 	ring   ring
 	wake   chan struct{}
 	stop   chan struct{}
 	ended  sync.WaitGroup
 
-	// Of who is inside the door.
-	told   []*change // committed, but not seen by readers yet
-	broken bool      // one could not be made
+	// Used by the commit leader.
+	unpublished []*change // committed, but not seen by readers yet
+	broken      bool      // a change could not be made
 
 	count atomic.Int64  // of watchers; changed under mu
 	left  atomic.Uint64 // the last revision when the last watcher left
 
 	mu      sync.Mutex
-	closed  error // no more watchers, since
+	closed  error // why no more watchers are accepted
 	running bool
 	done    uint64 // up to here changes have been queued
 	areas   int
 	watched map[uint32]*watched
 
-	// Of the goroutine.
-	batch []*change
-	boxes []feature.Box
-	woken []*Watcher
-	// fallen watchers are not looked for any more when the batch is over.
-	fallen []*Watcher
-	visit  func(*area)
-	visits int // of this step
-	now    uint64
+	// Used by the hub's goroutine.
+	batch  []*change
+	boxes  []feature.Box
+	toWake []*Watcher
+	// demoted watchers are not looked for any more when the batch ends.
+	demoted []*Watcher
+	visit   func(*area)
+	visits  int // of this step
+	now     uint64
 }
 
 // watched is a collection that has watchers.
@@ -94,8 +94,8 @@ const (
 	// lock, or those for which it visits hubVisits watchers: some 100 us.
 	hubBatch  = 64
 	hubVisits = 4096
-	// queueLength is how many revisions wait for a watcher. One that is full costs
-	// a scan of the ring, and loses nothing.
+	// queueLength is how many revisions wait for a watcher. A full queue costs a scan
+	// of the ring, and loses nothing.
 	queueLength = 1024
 )
 
@@ -107,7 +107,7 @@ func (h *hub) init(st *Store, l WatchLimits) {
 	h.ring.clear(0, 0, 0)
 }
 
-// register makes the watcher one of its collection's.
+// register adds the watcher to those of its collection.
 func (h *hub) register(w *Watcher) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,11 +160,11 @@ func (h *hub) run() {
 	}
 }
 
-// step looks at some changes, or leaves out some watchers that have fallen behind, and
-// reports whether there is more to do. Others have the lock after each step.
+// step looks at some changes, or leaves out some demoted watchers, and reports whether
+// there is more to do. Others have the lock after each step.
 func (h *hub) step() bool {
 	h.mu.Lock()
-	if len(h.fallen) > 0 {
+	if len(h.demoted) > 0 {
 		h.leaveOutSome()
 		h.mu.Unlock()
 		return true
@@ -175,7 +175,7 @@ func (h *hub) step() bool {
 	if h.done+1 < first { // forgotten
 		for _, of := range h.watched {
 			for w := range of.watchers {
-				w.fall(h.done)
+				w.demote(h.done)
 			}
 		}
 		h.done = first - 1
@@ -183,7 +183,7 @@ func (h *hub) step() bool {
 	h.visits = 0
 	for _, c := range h.batch {
 		if h.visits >= hubVisits {
-			break // It has them again in the next step.
+			break // The next step has them again.
 		}
 		h.now = c.revision
 		if of := h.watched[c.collection]; of != nil {
@@ -194,22 +194,22 @@ func (h *hub) step() bool {
 	if h.done/progressEvery != before/progressEvery {
 		for _, of := range h.watched {
 			for w := range of.watchers {
-				h.woken = append(h.woken, w)
+				h.toWake = append(h.toWake, w)
 			}
 		}
 	}
-	more := h.done < last || len(h.fallen) > 0
+	more := h.done < last || len(h.demoted) > 0
 	h.mu.Unlock()
-	for _, w := range h.woken {
+	for _, w := range h.toWake {
 		w.signal()
 	}
-	clear(h.woken)
+	clear(h.toWake)
 	clear(h.batch)
-	h.woken = h.woken[:0]
+	h.toWake = h.toWake[:0]
 	return more
 }
 
-// look queues a change for whom it may concern.
+// look queues a change for the watchers that it may concern.
 func (h *hub) look(of *watched, c *change) {
 	if c.kind == disk.Drop || c.kind == disk.Alter {
 		for w := range of.watchers {
@@ -229,15 +229,15 @@ func (h *hub) push(w *Watcher) {
 	case !w.live, n > 0 && w.queue[n-1] == h.now:
 		return
 	case n == queueLength:
-		w.fall(h.done)
+		w.demote(h.done)
 		return
 	case n == 0:
-		h.woken = append(h.woken, w)
+		h.toWake = append(h.toWake, w)
 	}
 	w.queue = append(w.queue, h.now)
 }
 
-// turnOn has changes go to the ring.
+// turnOn makes changes go to the ring.
 func (h *hub) turnOn(ctx context.Context) error {
 	if h.on.Load() {
 		return nil

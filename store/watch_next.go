@@ -18,12 +18,12 @@ type Watcher struct {
 	c    *Collection
 	h    *hub
 	stop func() bool
-	// wake has a token if there is something in the queue, or the watcher has
-	// fallen behind, or ended, since it looked.
+	// wake has a token if there is something in the queue, or the watcher was demoted
+	// or has ended, since it looked.
 	wake chan struct{}
 
 	start uint64        // WatchOptions.From, or the revision at the start
-	pos   atomic.Uint64 // see above; what is left to give is above it, too
+	pos   atomic.Uint64 // see watch.go; events not yet given are above it, too
 
 	mu      sync.Mutex // before hub.mu
 	started bool
@@ -36,34 +36,33 @@ type Watcher struct {
 	live  bool
 	scan  uint64
 	queue []uint64
-	err   error   // it has ended
-	few   []*area // its areas, if they are not many
-	many  int     // how many they are, if they once were more than fewAreas
+	err   error   // not nil: it has ended
+	few   []*area // its areas, if there are at most fewAreas
+	many  int     // the number of its areas, if they once were more than fewAreas
 	out   bool    // few are left out (watch_behind.go)
 
-	// Of who calls Next.
+	// Used by the caller of Next.
 	revisions []uint64
 	todo      []*change
 	at        int    // of todo
 	upTo      uint64 // pos when all of todo was looked at
 	ready     []result
 	given     int // of ready
-	told      uint64
+	reported  uint64
 	current   uint64 // revision
 	visit     func(*area)
-	change    *change // that found is of, some of which are left to judge; nil: none
+	change    *change // the change that found is of, some of which are not judged yet; nil: none
 	found     []*area
 	judged    int // of found
 	boxes     []feature.Box
 }
 
-// Next waits for the next event. Events come in the order of revisions; of one
-// write, features leave areas before they enter others. An error of the context
-// leaves the watcher as it is, and so does that of a filter, which names area and
-// feature: what it would have said of them is lost, and the next Next goes on
-// behind it. Any other error ends the watcher: ErrLagged, if what comes next is
-// forgotten; ErrClosed, with the store, the collection (then ErrUnknownCollection, too)
-// or Close.
+// Next waits for the next event. Events come in the order of revisions; of one write,
+// features leave areas before they enter others. An error of the context leaves the
+// watcher as it is, and so does that of a filter, which names area and feature: the
+// event that it might have been is lost, and the next Next continues after that. Any
+// other error ends the watcher: ErrLagged, if what comes next is forgotten; ErrClosed,
+// with the store, the collection (then ErrUnknownCollection, too) or Close.
 func (w *Watcher) Next(ctx context.Context) (Event, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -76,8 +75,8 @@ func (w *Watcher) Next(ctx context.Context) (Event, error) {
 	}
 }
 
-// Wait waits until Try may say something else than that there is nothing, or ctx
-// ends. It is for who calls Next, or Try.
+// Wait waits until Try may report something, or ctx ends. It is for the caller of Next,
+// or Try.
 func (w *Watcher) Wait(ctx context.Context) {
 	select {
 	case <-w.wake:
@@ -85,12 +84,12 @@ func (w *Watcher) Wait(ctx context.Context) {
 	}
 }
 
-// Try is Next that does not wait: not ok if there is no event yet, and then
-// Revision is up to date. It looks at up to 16,384 changes at once.
+// Try is Next that does not wait: not ok if there is no event yet, and then Revision is
+// up to date. It looks at up to 16,384 changes at once.
 func (w *Watcher) Try() (e Event, ok bool, err error) { return w.TryIn(nil) }
 
-// TryIn is Try in steps of up to a millisecond, whatever filters and areas take; nil: in
-// one. An error of Steps.Pause leaves the watcher as it is: the next call goes on.
+// TryIn is Try in steps of up to a millisecond, whatever filters and areas take; nil:
+// in one. An error of Steps.Pause changes nothing: the next call continues.
 func (w *Watcher) TryIn(s *feature.Steps) (e Event, ok bool, err error) {
 	for {
 		if w.change != nil {
@@ -108,21 +107,21 @@ func (w *Watcher) TryIn(s *feature.Steps) (e Event, ok bool, err error) {
 			continue
 		}
 		w.pos.Store(max(w.pos.Load(), w.upTo))
-		if pos := w.pos.Load(); pos-w.told >= progressEvery {
-			w.told = pos
+		if pos := w.pos.Load(); pos-w.reported >= progressEvery {
+			w.reported = pos
 			return Event{Kind: Progress, Revision: pos, Resume: pos}, true, nil
 		}
 		idle, err := w.fill()
 		if err != nil {
 			return Event{}, false, err
 		}
-		if idle && w.pos.Load()-w.told < progressEvery {
+		if idle && w.pos.Load()-w.reported < progressEvery {
 			return Event{}, false, nil
 		}
 	}
 }
 
-// Revision up to which Next has given all events.
+// Revision is the revision up to which Next has given all events.
 func (w *Watcher) Revision() uint64 { return w.pos.Load() }
 
 // pop takes the next result, nil if there is none.
@@ -138,7 +137,7 @@ func (w *Watcher) pop() *result {
 		if r.area.gone.Load() {
 			continue
 		}
-		w.told = r.Resume
+		w.reported = r.Resume
 		return r
 	}
 	clear(w.ready)
@@ -179,7 +178,7 @@ func (w *Watcher) meet(c *change) {
 	}
 }
 
-// areaUnits is what an area takes without a filter, of feature.Steps.Took: 1 us.
+// areaUnits of feature.Steps.Took are what an area without a filter takes: 1 us.
 const areaUnits = 10
 
 // judge finds what a change means for the areas found. The error is of s.
@@ -269,9 +268,9 @@ func (w *Watcher) look(from uint64) (err error) {
 }
 
 const (
-	// scanChanges is how many changes are taken at once, and scanBytes how many of
-	// the log, so that a watcher whose caller is slow holds neither files nor much
-	// memory, and to begin reading the log is shared by many entries.
+	// scanChanges is how many changes are taken at once, and scanBytes how many bytes
+	// of the log, so that a watcher whose caller is slow holds neither files nor much
+	// memory, and many entries share the cost of beginning to read the log.
 	scanChanges = 256
 	scanBytes   = 1 << 20
 )

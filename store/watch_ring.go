@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// ring has the last changes of a store, one for each revision from first to last.
-// Its lock is held for as long as it takes to copy references: some microseconds.
+// ring has the last changes of a store, one for each revision from first to last. Its
+// lock is held for as long as it takes to copy references: some microseconds.
 type ring struct {
 	mu          sync.RWMutex
 	changes     []*change // revision r at r modulo their number
@@ -58,8 +58,8 @@ func (r *ring) kept() (first, last uint64) {
 	return r.first, r.last
 }
 
-// scan appends at most n changes from a revision on, or, if that is forgotten,
-// none, and tells the first that is kept, and the last.
+// scan appends at most n changes from a revision on, or none if that is forgotten. It
+// returns the first revision that is kept, and the last.
 func (r *ring) scan(dst []*change, from uint64, n int) (_ []*change, first, last uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -52,7 +52,7 @@ func next(t testing.TB, w *Watcher) Event {
 	return e
 }
 
-// eventText is what tests compare.
+// eventText is the text that tests compare.
 func eventText(e Event) string {
 	s := fmt.Sprintf("%s %v %s %s", e.Name, e.Kind, e.Why, e.ID)
 	if e.Old != nil {
@@ -147,7 +147,7 @@ func TestWatchEvents(t *testing.T) {
 // forget empties the ring.
 func forget(c *Collection) {
 	h := &c.st.hub
-	_ = c.st.through(func() error { h.ring.clear(h.limits.Changes, h.limits.Bytes, c.st.revision); return nil })
+	_ = c.st.runAlone(func() error { h.ring.clear(h.limits.Changes, h.limits.Bytes, c.st.revision); return nil })
 }
 
 // Areas count from when they are added, and not after they are removed.
@@ -192,7 +192,7 @@ func TestWatchAddRemove(t *testing.T) {
 	}
 }
 
-// Where a watcher cannot begin, it is told.
+// A watcher that cannot begin where it wants gets an error.
 func TestWatchFrom(t *testing.T) {
 	ctx := t.Context()
 	st := open(t, Options{Watch: WatchLimits{Changes: 4}})
@@ -231,9 +231,9 @@ func TestWatchFrom(t *testing.T) {
 	watch(t, c, first+7, nil)
 }
 
-// What a watcher without a data directory missed while there was none is kept for
-// as long as the ring has room.
-func TestWatchComesBack(t *testing.T) {
+// A store without a directory keeps the changes that a watcher missed while it was
+// away, as long as the ring has room.
+func TestWatchResumesInMemory(t *testing.T) {
 	st := open(t, Options{Watch: WatchLimits{Changes: 8}})
 	c := create(t, st, CollectionOptions{})
 	w := watch(t, c, 0, nil)
@@ -333,7 +333,7 @@ func untilLive(w *Watcher) {
 }
 
 // A live watcher that takes nothing loses nothing: from the queue, when that is
-// full, and when the ring has forgotten what is in it.
+// full, and when the ring has forgotten a revision of the queue.
 func TestWatchSlow(t *testing.T) {
 	for _, changes := range []int{20, 1 << 16} {
 		for _, writes := range []int{10, queueLength, 3 * queueLength} {
@@ -367,7 +367,7 @@ func TestWatchSlow(t *testing.T) {
 	}
 }
 
-// A watcher that became live with more behind it than the hub gets nothing twice.
+// A watcher that became live before the hub caught up gets nothing twice.
 func TestWatchAheadOfHub(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	w := watch(t, c, 0, map[string]Query{"": {}})
@@ -388,7 +388,7 @@ func TestWatchAheadOfHub(t *testing.T) {
 	}
 }
 
-// What is behind the ring's beginning may not be published yet: the log is read
+// Changes after the ring's beginning may not be published yet: the log is read
 // only up to there.
 func TestWatchReadsWhatIsPublished(t *testing.T) {
 	c := create(t, open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff}), CollectionOptions{})
@@ -403,14 +403,14 @@ func TestWatchReadsWhatIsPublished(t *testing.T) {
 	}
 }
 
-// What cannot be told is not left out silently.
+// A change that cannot be collected is not left out silently.
 func TestWatchBroken(t *testing.T) {
 	st := open(t, Options{})
 	c := create(t, st, CollectionOptions{})
 	w := watch(t, c, 0, map[string]Query{"": {}})
 	put(t, c, at("a", 1, 1, ""))
 	next(t, w)
-	_ = st.through(func() error {
+	_ = st.runAlone(func() error {
 		st.revision++
 		st.hub.collect([]disk.Entry{{Collection: c.num, Kind: disk.Put, Key: []byte("x"), Value: []byte("no feature"), Revision: st.revision}})
 		return nil
@@ -422,7 +422,7 @@ func TestWatchBroken(t *testing.T) {
 }
 
 // A watcher allocates nothing for changes that concern none of its areas, and the
-// door nothing while nobody watches.
+// commit leader nothing without watchers.
 func TestWatchAllocs(t *testing.T) {
 	st := open(t, Options{})
 	c := create(t, st, CollectionOptions{})
@@ -446,13 +446,13 @@ func TestWatchAllocs(t *testing.T) {
 	entries := []disk.Entry{{Kind: disk.Put, Key: []byte("a")}}
 	if n := testing.AllocsPerRun(100, func() {
 		st.hub.collect(entries)
-		st.hub.tell()
+		st.hub.publish()
 	}); n > 0 {
 		t.Errorf("%v allocations while nobody watches", n)
 	}
 }
 
-// Limits are told, and what was refused takes nothing.
+// Exceeded limits are reported, and a refused call takes nothing.
 func TestWatchLimits(t *testing.T) {
 	ctx := t.Context()
 	st := open(t, Options{Watch: WatchLimits{Watchers: 2, WatcherAreas: 3, Areas: 5}})
@@ -510,29 +510,29 @@ func TestWatchLimits(t *testing.T) {
 	is(err, ErrOptions)
 }
 
-// A watcher without events learns how far it is, be it live or behind.
+// A watcher without events learns its progress, be it live or behind.
 func TestWatchProgress(t *testing.T) {
 	st := open(t, Options{})
 	c := create(t, st, CollectionOptions{})
 	area := map[string]Query{"": {Area: Box(50, 50, 51, 51)}}
 	w := watch(t, c, 0, area)
 	from := w.Revision()
-	told := make(chan Event)
+	events := make(chan Event)
 	go func() {
 		e, _ := w.Next(t.Context())
-		told <- e
+		events <- e
 	}()
 	for range 3 * progressEvery {
 		put(t, c, at("a", 0, 0, ""))
 	}
-	for _, e := range []Event{<-told, next(t, watch(t, c, from, area))} {
+	for _, e := range []Event{<-events, next(t, watch(t, c, from, area))} {
 		if e.Kind != Progress || e.Resume < from+progressEvery || e.Resume > from+3*progressEvery || e.Revision != e.Resume {
 			t.Errorf("%+v, began at %d", e, from)
 		}
 	}
 }
 
-// A filter that cannot be evaluated is told, and does not end the watcher.
+// A filter that cannot be evaluated gives an error, and does not end the watcher.
 func TestWatchFilterFails(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	w := watch(t, c, 0, map[string]Query{

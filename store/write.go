@@ -77,8 +77,8 @@ func (c *Collection) DeleteLater(id string, cond kv.Condition, done func(revisio
 	c.st.submit(&write{coll: c, kind: disk.Delete, id: id, cond: cond, done: done})
 }
 
-// wait submits a write and waits for it. A context that ends first leaves it to be
-// carried out or not.
+// wait submits a write and waits for it. If the context ends first, the write may or
+// may not be carried out.
 func (c *Collection) wait(ctx context.Context, w *write) (uint64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, fmt.Errorf("store: %q was not written: %w", w.id, err)
@@ -107,13 +107,13 @@ const deleteAtOnce = 256
 
 // deletePiece is how many bytes of ids DeleteWhere holds at a time: 50,000 ids of 40
 // bytes. Each piece is a search of its own, which takes up to half of the time that
-// deleting so many takes (2,000,000 features that are looked at: 0.4 s).
+// deleting its features takes (2,000,000 features that are looked at: 0.4 s).
 const deletePiece = 4 << 20
 
-// DeleteWhere deletes the features that a query wants, and returns how many. Each
-// is deleted if it is as it was found; one that is written meanwhile is looked at
-// again. Many are deleted piece by piece, and what is put between two pieces is
-// deleted, too. An error leaves those deleted that were counted.
+// DeleteWhere deletes the features that a query wants, and returns how many. Each is
+// deleted if it is as it was found; one that is written meanwhile is looked at again.
+// Many are deleted piece by piece, and features that are put between two pieces are
+// deleted, too. After an error, those that were counted stay deleted.
 func (c *Collection) DeleteWhere(ctx context.Context, q Query) (deleted int, err error) {
 	for again := true; again && err == nil; {
 		var n int

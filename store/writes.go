@@ -5,16 +5,16 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Writes are put together, and then go to the door at once: where no write waits for
-// the disk, each would otherwise go through alone, with a commit of its own, and wait
-// for memory by itself. The zero value is empty. It is for one goroutine at a time.
+// Writes collects writes, and submits them to the commit queue at once. Where no write
+// waits for the disk, each would otherwise have a commit of its own, and its own wait
+// for memory. The zero value is empty. It is for one goroutine at a time.
 type Writes struct {
 	st  *Store
 	all []*write
 }
 
-// Put adds what Collection.PutEncoded does, whose done is called by Submit, or later,
-// and also learns whether there was a feature of this id, which the put has replaced.
+// Put adds what Collection.PutEncoded does. Submit calls done, or a later commit does;
+// it also learns whether the put has replaced a feature of this id.
 func (s *Writes) Put(c *Collection, id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, replaced bool, err error)) {
 	if s.st != c.st {
 		s.Submit()
@@ -25,10 +25,10 @@ func (s *Writes) Put(c *Collection, id string, value []byte, expires int64, cond
 	s.all = append(s.all, w)
 }
 
-// Len is how many there are.
+// Len returns the number of writes.
 func (s *Writes) Len() int { return len(s.all) }
 
-// Submit has all of them made, in their order; there are none then.
+// Submit queues all writes, in their order, and empties s.
 func (s *Writes) Submit() {
 	if len(s.all) == 0 {
 		return
@@ -38,20 +38,20 @@ func (s *Writes) Submit() {
 	s.all = s.all[:0]
 }
 
-// warm asks for the memory that the writes of a batch look at first, so that they do
-// not wait for it one after the other.
-func (d *door) warm(batch []*write) {
+// warm prefetches the memory that the writes of a batch look at first, so that their
+// waits for it overlap.
+func (q *commitQueue) warm(batch []*write) {
 	for len(batch) > 0 {
 		c, n := batch[0].coll, 0
-		d.keys = d.keys[:0]
+		q.keys = q.keys[:0]
 		for n < len(batch) && batch[n].box == nil && batch[n].coll == c {
-			d.keys = append(d.keys, batch[n].key)
+			q.keys = append(q.keys, batch[n].key)
 			n++
 		}
 		if n > 1 {
-			c.set.m.PrefetchKeys(d.keys, &d.many)
+			c.set.m.PrefetchKeys(q.keys, &q.many)
 		}
 		batch = batch[max(n, 1):]
 	}
-	clear(d.keys)
+	clear(q.keys)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// TestWrites: those that are submitted together get revisions in their order, each
+// TestWrites: writes that are submitted together get revisions in their order, each
 // judged by those before it, in one commit; a second store gets its own.
 func TestWrites(t *testing.T) {
 	value, err := feature.Append(nil, orb.Point{1, 2}, []byte(`{}`))
@@ -89,8 +89,8 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// TestWritesReplace: each put says whether a read would have found a feature of its
-// id just before, also one of the same commit.
+// TestWritesReplace: each put reports whether a read would have found a feature of its
+// id just before, including one of the same commit.
 func TestWritesReplace(t *testing.T) {
 	value, err := feature.Append(nil, orb.Point{1, 2}, []byte(`{}`))
 	if err != nil {

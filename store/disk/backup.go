@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Checkpoint copies the database as it is to a directory that is not there or
-// empty, while commits go on, and checks the copy (Check). On one file system
+// Checkpoint copies the database as it is to a directory that is missing or
+// empty, while commits continue, and checks the copy (Check). On one file system
 // tables are linked, not copied. The copy is a data directory like any other, and
 // can be opened where it is; Restore makes one that counts as another store.
 func (db *DB) Checkpoint(dir string) (Report, error) {
@@ -49,7 +49,7 @@ func (db *DB) Checkpoint(dir string) (Report, error) {
 		return Report{}, fmt.Errorf("%w: %w", ErrReadOnly, cause)
 	}
 	// Last: without it the copy is not taken for one. Its format is at least that of
-	// what was copied, since it is raised before anything that needs it is written.
+	// the copied files, since it is raised before anything that needs it is written.
 	db.mu.Lock()
 	id := db.id
 	db.mu.Unlock()
@@ -74,9 +74,9 @@ func (id identity) saveSealed(fs vfs.FS, dir string, end mark) error {
 	return errors.Join(s.close(), id.save(fs, dir))
 }
 
-// Restore copies a checkpoint to a data directory that is not there or empty, as
-// another store: who goes on by revision must notice that history has changed.
-// The checkpoint is checked before, and stays.
+// Restore copies a checkpoint to a data directory that is missing or empty, as another
+// store: a client that resumes by revision must notice that history has changed. The
+// checkpoint is checked before, and stays.
 func Restore(from, to string) (Report, error) { return restore(vfs.Default, from, to) }
 
 func restore(fs vfs.FS, from, to string) (r Report, err error) {
@@ -116,7 +116,7 @@ func restore(fs vfs.FS, from, to string) (r Report, err error) {
 	return r, id.saveSealed(fs, to, r.end)
 }
 
-// vacant: a directory is not there or empty.
+// vacant: a directory does not exist or is empty.
 func vacant(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil && !oserror.IsNotExist(err) {

@@ -50,7 +50,7 @@ func number(entries []Entry, revision uint64) {
 	}
 }
 
-// BenchmarkCommit: batches of so many entries of 250 B. fsync is a page
+// BenchmarkCommit: batches of a number of entries of 250 B. fsync is a page
 // of an allocated file of the same directory, written and synced, in the same run.
 func BenchmarkCommit(b *testing.B) {
 	b.Run("fsync", func(b *testing.B) {
@@ -94,7 +94,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad: restart with so many entries of 250 B, opening included.
+// BenchmarkLoad: restart with a number of entries of 250 B, opening included.
 func BenchmarkLoad(b *testing.B) {
 	const keys = 2_000_000
 	dir := b.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Report is what Check has seen.
+// Report is the result of Check.
 type Report struct {
 	Format      uint32
 	Store       [16]byte
@@ -24,12 +24,13 @@ type Report struct {
 	end mark
 }
 
-// Check reads a whole data directory that nobody has open, and writes nothing but
-// the lock file. It looks at Pebble's check sums and the order of its tables; that
-// each key and value can be decoded; that the log has no gap, reaches the seal, and tells each
-// collection and each state that changed within it as they are; and that no state
-// is newer than the log. The first fault is returned: ErrCorrupt, or what the file
-// system or Pebble says of a file that is shorter or missing. It takes about 50 bytes of memory for each key that the log names.
+// Check reads a whole data directory that no process has open, and writes nothing but
+// the lock file. It checks Pebble's check sums and the order of its tables; that each
+// key and value can be decoded; that the log has no gap, reaches the seal, and agrees
+// with each collection and each state that changed within it; and that no state is
+// newer than the log. The first fault is returned: ErrCorrupt, or the error of the file
+// system or Pebble about a file that is shorter or missing. It takes about 50 bytes of
+// memory for each key that the log names.
 func Check(dir string) (Report, error) { return check(vfs.Default, dir) }
 
 func check(fs vfs.FS, dir string) (r Report, err error) {
@@ -82,13 +83,13 @@ func check(fs vfs.FS, dir string) (r Report, err error) {
 type checker struct {
 	p *pebble.DB
 	r *Report
-	// What the log says last of each key of which it says anything, by the hash
+	// The last state in the log of each key that the log names, by the hash
 	// of collection and key: two keys of one hash are one in 2^64 pairs.
 	said map[uint64]said
-	// Collections of which the log knows, and since when they are what they are.
+	// Collections that the log names, and the revision of their last change.
 	metas   map[uint32]said
 	dropped map[uint32]uint64 // revision of the last Drop
-	applied uint64            // what came after may lag
+	applied uint64            // states of later entries may lag
 }
 
 type said struct {
@@ -146,7 +147,7 @@ func (c *checker) each(from, to []byte, f func(k, v []byte) error) (err error) {
 	return it.Error()
 }
 
-// strangers: there are no keys but ours.
+// strangers checks that there are no keys but ours.
 func (c *checker) strangers() error {
 	stranger := func(k, _ []byte) error { return fmt.Errorf("%w: key %x is none of ours", ErrCorrupt, k) }
 	return errors.Join(c.each(nil, []byte{metaPrefix}, stranger), c.each([]byte{endPrefix}, nil, stranger))
@@ -242,7 +243,7 @@ func (c *checker) state() error {
 			err = fmt.Errorf("%w: collection %d, known: %v, since revision %d, key %q of revision %d", ErrCorrupt, n, known, since, key, revision)
 		case revision > c.r.Last:
 			err = fmt.Errorf("%w: collection %d, key %q: revision %d, the log ends at %d", ErrCorrupt, n, key, revision, c.r.Last)
-		case later: // The log is right.
+		case later: // The log is newer.
 		case ok != (revision >= c.r.First), ok && (s.gone || s.revision != revision || s.hash != xxhash.Sum64(v)):
 			err = fmt.Errorf("%w: collection %d, key %q of revision %d is not what the log says at %d", ErrCorrupt, n, key, revision, s.revision)
 		}
@@ -251,7 +252,7 @@ func (c *checker) state() error {
 	if err != nil {
 		return err
 	}
-	// What is left in c.said must be gone: deleted, or dropped with all.
+	// The rest of c.said must have no state: deleted, or dropped with the collection.
 	return c.each([]byte{logPrefix}, []byte{logPrefix + 1}, func(k, v []byte) error {
 		revision, err := parseLogKey(k)
 		if err != nil {

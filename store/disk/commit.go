@@ -15,11 +15,11 @@ import (
 // durable as Options.Sync has it. Their revisions must follow Revision() without a
 // gap. Their bytes are not kept.
 //
-// After any error but ErrInDoubt nothing of them is there, now or later. With
+// After any error but ErrInDoubt none of the entries is on disk, now or later. With
 // ErrReadOnly and ErrClosed the same entries may be right another time; with
 // ErrEntry never. If a write fails in a way that leaves it open whether the batch
 // is on disk, Commit waits until that is known, which may be until the disk can be
-// written again; readers do not wait meanwhile, and Healthy tells.
+// written again; readers do not wait meanwhile, and Healthy reports it.
 func (db *DB) Commit(entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (db *DB) Commit(entries []Entry) error {
 	return nil
 }
 
-// mark is that of an entry. The committer calls it.
+// mark returns the mark of an entry. The committer calls it.
 func (db *DB) mark(n *Entry) mark {
 	if db.o.IDsOnly {
 		return mark{revision: n.Revision}
@@ -138,7 +138,7 @@ func (db *DB) write(e *engine, b *pebble.Batch, last mark) (in bool, err error) 
 	return true, before.Close()
 }
 
-// A step is what check found out about an entry.
+// A step is the result of check for an entry.
 type step struct {
 	bytes int64 // in the log
 	meta  Meta  // of Create and Alter: the collection after it
@@ -190,7 +190,7 @@ func lags(n Entry) bool { return n.lags() }
 // stageAll adds entries to a batch.
 func (db *DB) stageAll(e *engine, b *pebble.Batch, entries []Entry, steps []step) {
 	if i := slices.IndexFunc(entries, lags); i >= 0 && !e.lag.on {
-		setApplied(b, entries[i].Revision-1) // Those before it are in state, too.
+		setApplied(b, entries[i].Revision-1) // Earlier entries are in state, too.
 	}
 	for i := range entries {
 		db.stage(b, &entries[i], steps[i].meta)

@@ -70,8 +70,8 @@ func (all files) write(t testing.TB) vfs.FS {
 	return fs
 }
 
-// A kept directory is what a process that was killed has left, and what it had
-// acknowledged.
+// A kept directory has the files that a killed process has left, and the state that
+// it had acknowledged.
 type kept struct {
 	files files
 	model *model
@@ -103,7 +103,7 @@ func keepDirectory(t testing.TB, rng *rand.Rand) kept {
 			commit(t, db, entries...)
 			m.apply(entries)
 		}
-		// As a kill leaves them: what was written is there, and nothing is closed.
+		// As after a kill: all writes are in the files, and nothing is closed.
 		left := readFiles(t, fs, "data")
 		closeDB(t, db)
 		fs = left.write(t)
@@ -114,7 +114,7 @@ func keepDirectory(t testing.TB, rng *rand.Rand) kept {
 // A damage changes a file, or removes it.
 type damage struct {
 	kind string
-	do   func(rng *rand.Rand, b []byte) []byte // nil: the file is gone
+	do   func(rng *rand.Rand, b []byte) []byte // nil: remove the file
 }
 
 var kindsOfDamage = []damage{
@@ -145,8 +145,8 @@ var kindsOfDamage = []damage{
 func place(rng *rand.Rand, n int) int { return rng.IntN(n) }
 
 // TestDamage: no damage to any file lets a start serve less than was acknowledged. A
-// start that is refused changes no file. What AcceptLoss serves is whole by itself, and all
-// files of before are kept.
+// start that is refused changes no file. The database that AcceptLoss serves is
+// consistent, and all files of before are kept.
 func TestDamage(t *testing.T) {
 	var outcomes = map[string]int{}
 	var k kept
@@ -155,7 +155,7 @@ func TestDamage(t *testing.T) {
 		if seed%50 == 0 {
 			k = keepDirectory(t, rng)
 		}
-		// Files in turn, whatever their size; and among bytes those that are used.
+		// Files alternate, whatever their size; and among bytes those that are used.
 		names := slices.Sorted(maps.Keys(k.files))
 		name := names[seed%len(names)]
 		d := kindsOfDamage[(seed+seed/len(names))%len(kindsOfDamage)]
@@ -182,7 +182,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// start opens a damaged directory, and says what came of it.
+// start opens a damaged directory, and describes the result.
 func (k kept) start(t *testing.T, all files, what string) string {
 	t.Helper()
 	fs := all.write(t)
@@ -243,7 +243,7 @@ func load(db *DB) error {
 	return db.Load(context.Background(), 1, 1, func(int, []byte, []byte, uint64, int64, uint16) error { return nil })
 }
 
-// within: all files of before are there, but for the seal, which goes on.
+// within: all files of before exist, except for the seal, which changes.
 func (all files) within(now files) bool {
 	for name, b := range all {
 		if name != "data/"+sealName && !bytes.Equal(now[name], b) {
@@ -253,7 +253,7 @@ func (all files) within(now files) bool {
 	return true
 }
 
-// below are those whose names begin so.
+// below returns the files whose names begin with dir.
 func (all files) below(dir string) files {
 	some := maps.Clone(all)
 	maps.DeleteFunc(some, func(name string, _ []byte) bool { return !strings.HasPrefix(name, dir) })
@@ -324,8 +324,8 @@ func TestDamagedIdentity(t *testing.T) {
 	}
 }
 
-// TestSealInLogs: after a power loss SEAL may be old. Then the batches behind the damage tell
-// what was durable.
+// TestSealInLogs: after a power loss SEAL may be old. Then the batches after the damage
+// show which revision was durable.
 func TestSealInLogs(t *testing.T) {
 	k := keepDirectory(t, rand.New(rand.NewPCG(3, 3)))
 	s, err := readSeal(k.files.write(t), "data", mustIdentity(t, k).store)

@@ -24,38 +24,38 @@ type DB struct {
 	end      atomicMark    // the same, with its sum
 	durable  atomic.Uint64 // not above revision: known to survive a crash
 
-	commits chan struct{} // full while a Commit is under way
+	commits chan struct{} // full during a Commit
 	steps   []step        // the committer's
 	sealing []byte        // and the seal that goes into its batch
 	digest  xxhash.Digest
 	seals   *sealer // nil: nothing is written yet, or IDsOnly
 
 	obstacle atomic.Pointer[error] // why the last repair failed
-	credit   int64                 // and bytes until it looks at throttle again
+	credit   int64                 // bytes until the next look at throttle
 
 	mu     sync.Mutex
-	engine *engine // the one that serves
-	// before is the state without the commit that is under way or has failed,
+	engine *engine // the engine that serves
+	// before is the state without the commit that is in flight or has failed,
 	// and nil if there is none. Readers use it.
 	before *pebble.Iterator
 	closed bool
 	loaded bool // Loaded was called
-	left   bool // in doubt is a commit whose caller does not wait any more
+	left   bool // a commit is in doubt, and its caller does not wait any more
 	open   int  // engines that are not closed yet
 	lock   io.Closer
 	errs   []error // of closing
 
 	stop context.CancelFunc
 	ctx  context.Context
-	// A failed disk is to be written again, unless giveUp was called, or stop.
+	// Repairs of a failed disk continue until giveUp or stop is called.
 	repairing context.Context
 	giveUp    context.CancelFunc
 
 	tasks   sync.WaitGroup
-	pending chan *doubt // commits that want to know what became of them
+	pending chan *doubt // commits in doubt
 }
 
-// Open opens a data directory, and makes it if it is not there or empty. dir is
+// Open opens a data directory, and creates it if it is missing or empty. dir is
 // not looked at with Options.IDsOnly.
 func Open(dir string, o Options) (_ *DB, err error) {
 	defer func() {
@@ -89,7 +89,7 @@ func Open(dir string, o Options) (_ *DB, err error) {
 		return nil, err
 	}
 	db := &DB{o: o, dir: dir, lock: l, commits: make(chan struct{}, 1), pending: make(chan *doubt)}
-	// Again, under the lock: another process may have been at it.
+	// Again, under the lock: another process may have changed it.
 	if db.id, found, err = readIdentity(o.FS, dir); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -110,7 +110,7 @@ func (db *DB) start(found bool) (err error) {
 		}
 	}
 	if !db.id.ready {
-		// What a creation that stopped has left holds nothing.
+		// Files of a creation that stopped hold nothing.
 		if err := db.o.FS.RemoveAll(db.files()); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (db *DB) start(found bool) (err error) {
 	return nil
 }
 
-// serve makes e the engine that serves. db.mu is held, or nobody knows db yet.
+// serve makes e the engine that serves. db.mu is held, or db is not shared yet.
 func (db *DB) serve(e *engine) {
 	db.engine, db.open = e, db.open+1
 	e.closed = func(err error) {
@@ -156,11 +156,10 @@ func (db *DB) letGo() {
 
 func (db *DB) files() string { return db.o.FS.PathJoin(db.dir, pebbleName) }
 
-// Close makes durable what was acknowledged and ends the database. ErrReadOnly:
-// the disk did not take it, so without SyncAlways the last entries are lost.
-// Iterators that are still open keep working, and the directory stays locked until
-// the last of them is closed. A Commit that waits for a failed disk returns
-// ErrInDoubt.
+// Close makes acknowledged writes durable and ends the database. ErrReadOnly: the disk
+// did not take them, so without SyncAlways the last entries are lost. Iterators that
+// are still open keep working, and the directory stays locked until the last of them is
+// closed. A Commit that waits for a failed disk returns ErrInDoubt.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	if db.closed {
@@ -201,11 +200,11 @@ func (db *DB) Close() error {
 func (db *DB) Revision() uint64 { return db.revision.Load() }
 
 // Store is a random number that was drawn when the data directory was made, and
-// anew when it was restored: revisions of another store mean other writes.
+// again when it was restored: revisions of another store mean other writes.
 func (db *DB) Store() [16]byte { return db.id.store }
 
-// Healthy is nil if commits are taken, and else what Commit would return:
-// ErrReadOnly with its cause, or ErrClosed.
+// Healthy is nil if commits are taken, and otherwise the error that Commit would
+// return: ErrReadOnly with its cause, or ErrClosed.
 func (db *DB) Healthy() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -225,7 +224,7 @@ func (db *DB) healthy() error {
 	return nil
 }
 
-// Collections tells what Create and Alter said of each, by number.
+// Collections returns the collections by number, as of their last Create or Alter.
 func (db *DB) Collections() ([]Meta, error) {
 	e, iters, err := db.reader()
 	if err != nil {
@@ -239,7 +238,7 @@ func (db *DB) Collections() ([]Meta, error) {
 // A view makes iterators of one state.
 type view func(*pebble.IterOptions) (*pebble.Iterator, error)
 
-// reader is what shows the acknowledged state: until db.mu is unlocked, which is
+// reader returns a view of the acknowledged state: until db.mu is unlocked, which is
 // the caller's, as is the reference to the engine. Iterators made of it may be
 // used as long as the engine.
 func (db *DB) reader() (*engine, view, error) {

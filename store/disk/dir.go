@@ -22,9 +22,8 @@ func absolute(fs vfs.FS, dir string) (string, error) {
 	return abs, nil
 }
 
-// makeDir makes a directory and what is above it, durably. It may have been made
-// by somebody who then failed, so all directories above are synced that may be
-// read.
+// makeDir makes a directory and its parents, durably. A process that then failed may
+// have made some of them, so all directories above that can be read are synced.
 func makeDir(fs vfs.FS, dir string) error {
 	if err := fs.MkdirAll(dir, 0o755); err != nil {
 		return err

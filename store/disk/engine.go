@@ -22,7 +22,7 @@ type engine struct {
 	// compacted gets a token after a compaction, unless it has one.
 	compacted chan struct{}
 
-	// Of the state it was opened with; later the committer's own.
+	// Of the opened state; later the committer's own.
 	last        uint64 // revision, 0: none
 	collections map[uint32]Meta
 	kept        retention
@@ -65,15 +65,15 @@ func pebbleOptions(o Options, cache *pebble.Cache, g vfs.FS, readOnly bool) *peb
 
 // How to open an engine.
 type opening struct {
-	create bool  // Pebble's files need not be there
+	create bool  // Pebble's files may be missing
 	frozen error // not nil: nothing can be written, and this is why
 	// inspect looks at Pebble before anything else is read. Its error ends the opening.
 	inspect func(*pebble.DB) error
 }
 
-// openEngine opens the Pebble of dir, on trial (guard.go): whoever lets the engine
-// serve calls keep, and whoever does not calls discard. After an error the directory
-// is as it was before. errWrite: the disk did not take what an open writes.
+// openEngine opens the Pebble of dir, on trial (guard.go): the caller calls keep to let
+// the engine serve, or discard. After an error the directory is as it was before.
+// errWrite: the disk did not take a write of the opening.
 func openEngine(o Options, cache *pebble.Cache, dir string, how opening) (_ *engine, err error) {
 	g := newGuard(o.FS, dir)
 	g.counters = o.counters
@@ -111,7 +111,7 @@ func openEngine(o Options, cache *pebble.Cache, dir string, how opening) (_ *eng
 	}
 	e := &engine{DB: p, g: g, log: o.Logger, closed: func(error) {}, compacted: compacted}
 	e.refs.Store(1)
-	// What Open was not able to write is in memory only.
+	// Writes of Open that failed are in memory only.
 	if how.frozen == nil {
 		err = g.blame(nil)
 	}
@@ -128,10 +128,10 @@ func openEngine(o Options, cache *pebble.Cache, dir string, how opening) (_ *eng
 	return e, nil
 }
 
-// errWrite marks what stopped an opening: the disk did not take a write.
+// errWrite marks the cause of a failed opening: the disk did not take a write.
 var errWrite = errors.New("disk: writing")
 
-// blame is the error of an opening: that which froze the guard, if something did.
+// blame is the error of an opening: the one that froze the guard, if any.
 func (g *guard) blame(err error) error {
 	switch cause := g.cause(); {
 	case cause == nil:
@@ -143,7 +143,7 @@ func (g *guard) blame(err error) error {
 	}
 }
 
-// discard closes an engine that did not serve, and removes what it has written.
+// discard closes an engine that did not serve, and removes the files that it wrote.
 func (e *engine) discard() {
 	e.release()
 	if err := e.g.undo(); err != nil {
@@ -157,13 +157,13 @@ func openReadOnly(o Options, cache *pebble.Cache, dir string) (*pebble.DB, error
 	g.freeze(ErrReadOnly)
 	po := pebbleOptions(o, cache, g, true)
 	po.EventListener = &pebble.EventListener{
-		// Told by whoever reads; the default ends the process.
+		// The readers report it; the default ends the process.
 		DataCorruption: func(info pebble.DataCorruptionInfo) { o.Logger.Error(info.String()) },
 	}
 	return pebble.Open(dir, po)
 }
 
-// read finds the last revision, the collections and what the log keeps.
+// read finds the last revision, the collections and the extent of the log.
 func (e *engine) read(o Options) error {
 	metas, err := readCollections(e.NewIter)
 	if err != nil {
@@ -217,16 +217,16 @@ func (e *engine) release() {
 	e.g.end()
 	err := e.Close()
 	if cause := e.g.cause(); cause != nil {
-		// Its files were frozen, and somebody was told.
+		// Its files were frozen, and callers got that error.
 		e.log.Debug("closed a frozen database", "error", err)
 		err = nil
 	}
 	e.closed(err)
 }
 
-// pebbleLog is Pebble's logger. Fatalf must not return; what calls it are broken
-// invariants of Pebble and files that others removed, since of failed writes it
-// is not told.
+// pebbleLog is Pebble's logger. Fatalf must not return; it is called for broken
+// invariants of Pebble and files that another process removed, since the guard hides
+// failed writes.
 type pebbleLog struct{ *slog.Logger }
 
 func (l pebbleLog) Infof(f string, a ...any)  { l.Debug(fmt.Sprintf(f, a...)) }

@@ -14,7 +14,7 @@ type Kind uint8
 // Kinds. The numbers are in the log.
 const (
 	Put    Kind = 1 // Key has Value now
-	Delete Kind = 2 // Key is gone; it need not have been there
+	Delete Kind = 2 // Key was deleted; it need not have existed
 	Create Kind = 3 // a collection begins; Key is its name, Value its metadata
 	Alter  Kind = 4 // its name and metadata are these now
 	Drop   Kind = 5 // it ends, with all that it held
@@ -31,8 +31,8 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Entry is one write: what Commit takes and what the log tells. It says what is so
-// from Revision on, not what to do, so that applying it twice changes nothing.
+// Entry is one write, as Commit takes it and the log returns it. It states the result
+// from Revision on, not an operation, so that applying it twice changes nothing.
 type Entry struct {
 	Collection uint32
 	Kind       Kind
@@ -43,7 +43,7 @@ type Entry struct {
 	Expiry     int64 // opaque
 	// Old is the value before, OldExpiry its expiry, and OldRevision its revision,
 	// 0 if there was none. They are only kept in the log, for watchers. Only a Put of
-	// a key that is there may have an OldRevision: its state follows later (lag.go).
+	// an existing key may have an OldRevision: its state follows later (lag.go).
 	Old         []byte
 	OldExpiry   int64
 	OldRevision uint64

@@ -13,12 +13,12 @@ import (
 var (
 	// ErrReadOnly: a write failed, the cause is wrapped, too. The entries of the
 	// Commit that returns it are not in, now or later, so trying again is safe. It
-	// succeeds once the database has recovered, which it tries by itself.
+	// succeeds once the database has recovered, which the database attempts regularly.
 	ErrReadOnly = errors.New("disk: no writes until the data directory can be written again")
 	// ErrClosed: Close was called. Nothing was done.
 	ErrClosed = errors.New("disk: closed")
 	// ErrInDoubt: Close or GiveUp was called while a Commit waited for a failed
-	// disk. The batch may be there when the data directory is opened again, whole, or
+	// disk. When the data directory is opened again, the batch may be in it, whole, or
 	// not at all, as after a crash: look before trying again.
 	ErrInDoubt = errors.New("disk: closed before it was known whether the write is on disk")
 	// ErrTrimmed: entries of the log that were asked for are no longer kept.
@@ -45,11 +45,12 @@ var (
 	ErrOptions = errors.New("disk: bad option")
 )
 
-// plain is an error as one line of text. Those of Pebble print a stack of calls in logs,
-// which format errors with %+v, and some have several lines or what a damaged file says.
+// plain is an error as one line of text. Those of Pebble print a stack of calls in
+// logs, which format errors with %+v, and some have several lines or parts of a damaged
+// file.
 type plain struct{ err error }
 
-// plainBytes are more than any clear error takes.
+// plainBytes is longer than any clear error.
 const plainBytes = 500
 
 func (p plain) Error() string {
@@ -62,8 +63,8 @@ func (p plain) Error() string {
 
 func (p plain) Unwrap() error { return p.err }
 
-// corrupt says by ErrCorrupt what Pebble says by marks of its own. It marks bytes that
-// were changed, but no file that is shorter or missing.
+// corrupt returns as ErrCorrupt what Pebble reports by marks of its own. Pebble marks
+// changed bytes, but no file that is shorter or missing.
 func corrupt(err error) error {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil && !errors.Is(err, ErrCorrupt) {
 		return damaged(info)
@@ -77,7 +78,7 @@ func corrupt(err error) error {
 	return err
 }
 
-// damaged says in a line what Pebble has found.
+// damaged describes in a line the damage that Pebble has found.
 func damaged(info *pebble.DataCorruptionInfo) error {
 	return fmt.Errorf("%w: %s: %w", ErrCorrupt, info.Path, info.Details)
 }

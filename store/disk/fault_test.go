@@ -38,7 +38,7 @@ func (f *faults) MaybeError(op errorfs.Op) error {
 	return errorfs.ErrInjected
 }
 
-// inject is errorfs.Wrap, but faults reach recycled files, too: they are made anew.
+// inject is errorfs.Wrap, but faults reach recycled files, too: they are created again.
 func inject(fs vfs.FS, inj errorfs.Injector) vfs.FS { return injectFS{errorfs.Wrap(fs, inj)} }
 
 type injectFS struct{ *errorfs.FS }
@@ -50,7 +50,7 @@ func (fs injectFS) ReuseForWrite(from, to string, c vfs.DiskWriteCategory) (vfs.
 	return fs.Create(to, c)
 }
 
-// soon is a clock on which every wait is over at once.
+// soon is a clock on which every wait ends at once.
 func soon(time.Duration) <-chan time.Time {
 	runtime.Gosched()
 	c := make(chan time.Time, 1)
@@ -142,8 +142,8 @@ func batch(rng *rand.Rand, db *DB, m *model) (entries []Entry) {
 	return entries
 }
 
-// script commits and flushes. It returns what must be in the database: after each
-// failure it is known whether the batch is.
+// script commits and flushes. m gets the contents that the database must have: after
+// each failure it is known whether the batch is in.
 func script(t *testing.T, db *DB, f *faults, m *model) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 24 {
@@ -207,8 +207,8 @@ func openFaulty(t *testing.T, fs vfs.FS, f *faults, s Sync) *DB {
 }
 
 // TestEachWriteFails: whichever write to the disk fails, once or for a while, every
-// commit has a definite answer, readers see just what was acknowledged, and so
-// does whoever opens the directory after a crash.
+// commit has a definite answer, readers see just the acknowledged writes, and so
+// does a process that opens the directory after a crash.
 func TestEachWriteFails(t *testing.T) {
 	for _, once := range []bool{true, false} {
 		for _, s := range []Sync{SyncAlways, SyncOff, SyncInterval(time.Millisecond)} {
@@ -236,7 +236,7 @@ func TestEachWriteFails(t *testing.T) {
 						if s.always() || !errors.Is(err, ErrReadOnly) || !errors.Is(err, errorfs.ErrInjected) {
 							t.Fatal(err)
 						}
-						// It has told of a loss: a prefix is left.
+						// Close has reported a loss: a prefix is left.
 						m = m.prefix(t, fs)
 					}
 					again := open(t, fs, Options{})

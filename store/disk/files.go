@@ -45,8 +45,8 @@ func eachWALFile(fs vfs.FS, dir string, f func(walFile) error) error {
 	return nil
 }
 
-// records reads the file's records, up to the first that cannot be read: their bytes, and
-// where that one begins.
+// records reads the file's records, up to the first that cannot be read: their bytes,
+// and the offset of that one.
 func (f walFile) records() (bytes, end uint64) {
 	r := newReader(record.NewReader, f, f.number)
 	for {
@@ -68,7 +68,7 @@ func newReader[N ~uint64](of func(io.Reader, N) *record.Reader, r io.Reader, num
 	return of(r, N(number))
 }
 
-// writeDurably writes a file so that it is there whole or not at all.
+// writeDurably writes a file so that it exists whole or not at all.
 func writeDurably(fs vfs.FS, dir, name string, b []byte) error {
 	name = fs.PathJoin(dir, name)
 	f, err := fs.Create(name+".tmp", vfs.WriteCategoryUnspecified)

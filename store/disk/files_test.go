@@ -75,7 +75,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 // TestLocked: by this process, under another name, and by another one, whose
-// number is told.
+// number the error has.
 func TestLocked(t *testing.T) {
 	if dir := os.Getenv("CATFISH_DISK_LOCKED"); dir != "" {
 		_, err := Open(dir, Options{})
@@ -108,8 +108,8 @@ func TestLocked(t *testing.T) {
 	closeDB(t, db)
 }
 
-// TestCloseTellsOfLoss: without SyncAlways, what the disk does not take is lost.
-func TestCloseTellsOfLoss(t *testing.T) {
+// TestCloseReportsLoss: without SyncAlways, writes that the disk refuses are lost.
+func TestCloseReportsLoss(t *testing.T) {
 	var failing atomic.Bool
 	fs := inject(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if failing.Load() && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
@@ -127,7 +127,7 @@ func TestCloseTellsOfLoss(t *testing.T) {
 	closeDB(t, open(t, fs, Options{}))
 }
 
-// TestBackup: while commits go on; the copy is checked, and is a store of its own
+// TestBackup: while commits continue; the copy is checked, and is a store of its own
 // when it is restored. A backup that fails does not touch the database.
 func TestBackup(t *testing.T) {
 	fs := vfs.NewMem()
@@ -187,7 +187,7 @@ func TestBackupThatFails(t *testing.T) {
 	closeDB(t, db)
 }
 
-// TestCheckFinds what is wrong in a database that was tampered with.
+// TestCheckFinds the faults of a database that was tampered with.
 func TestCheckFinds(t *testing.T) {
 	state := func(revision uint64, value string) []byte {
 		b := make([]byte, stateHeader)
@@ -301,7 +301,7 @@ func TestCheckFindsChangedBytes(t *testing.T) {
 	}
 }
 
-// TestRequire: a directory says the oldest format that older programs must know,
+// TestRequire: a directory has the oldest format that older programs must know,
 // and so do its copies.
 func TestRequire(t *testing.T) {
 	fs := vfs.NewMem()

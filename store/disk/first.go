@@ -6,8 +6,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// first opens the engine that a DB begins with. No file is removed, and nothing of
-// what was there is overwritten, before the log is known to be whole (inspect.go).
+// first opens the engine that a DB begins with. No file is removed, and no earlier
+// data is overwritten, before the log is known to be whole (inspect.go).
 // If it is not, or anything else is wrong, the directory stays as it is.
 //
 // On a disk that takes no writes the engine is frozen from the beginning, and another
@@ -50,8 +50,8 @@ func (db *DB) first() (_ *engine, end mark, err error) {
 	return e, f.end, db.accept(e, f.end)
 }
 
-// Loaded says that all of the state could be read. Until then no file of before is
-// removed, so that nothing is gone if it could not.
+// Loaded reports that all of the state could be read. Until then no file of before is
+// removed, so that nothing is lost if it could not.
 func (db *DB) Loaded() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -110,7 +110,7 @@ func (db *DB) sealed(end mark) (err error) {
 	return nil
 }
 
-// endOf is the mark of the log's last entry.
+// endOf returns the mark of the log's last entry.
 func endOf(iters view) (end mark, err error) {
 	it, err := iters(&pebble.IterOptions{LowerBound: []byte{logPrefix}, UpperBound: []byte{logPrefix + 1}})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// A smallFS has room for so many bytes in files. As on a real disk, a write takes
+// A smallFS has room for a number of bytes in files. As on a real disk, a write takes
 // what fits and then fails, and removing files makes room.
 type smallFS struct {
 	vfs.FS
@@ -96,8 +96,8 @@ func fill(t *testing.T, db *DB, m *model) error {
 	return nil
 }
 
-// TestFullDisk: refused with the cause, readers go on, and so do writers when there
-// is room again.
+// TestFullDisk: commits are refused with the cause, readers continue, and so do writers
+// when there is room again.
 func TestFullDisk(t *testing.T) {
 	for _, s := range []Sync{SyncAlways, SyncOff} {
 		t.Run(s.String(), func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestFullDisk(t *testing.T) {
 					t.Fatal(err)
 				}
 				m.verify(t, db, "full")
-				// Pebble goes on working meanwhile, in memory.
+				// Pebble continues working meanwhile, in memory.
 				if _, err := db.engine.AsyncFlush(); err != nil {
 					t.Fatal(err)
 				}
@@ -184,8 +184,8 @@ func TestFullTmpfs(t *testing.T) {
 	}
 }
 
-// TestDoubt: the batch is in the file, but its sync has failed.
-func TestDoubt(t *testing.T) {
+// TestCommitInDoubt: the batch is in the file, but its sync has failed.
+func TestCommitInDoubt(t *testing.T) {
 	t.Run("once", func(t *testing.T) {
 		// The second engine makes it durable, so the commit has succeeded.
 		var failing atomic.Bool
@@ -211,7 +211,7 @@ func TestDoubt(t *testing.T) {
 	})
 	for _, end := range []string{"recovers", "closed"} {
 		t.Run(end, func(t *testing.T) {
-			// Nothing can be written, and the batch can be read: nobody knows.
+			// Nothing can be written, and the batch can be read: it is in doubt.
 			var failing atomic.Bool
 			tick := make(chan time.Time)
 			fs := inject(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
@@ -262,9 +262,9 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestOldReaders: an iterator that began before a failure reads on after the
-// recovery, also from tables that the new engine has removed.
-func TestOldReaders(t *testing.T) {
+// TestIteratorsSurviveRecovery: an iterator that began before a failure reads on after
+// the recovery, also from tables that the new engine has removed.
+func TestIteratorsSurviveRecovery(t *testing.T) {
 	mem := vfs.NewMem()
 	var failing atomic.Bool
 	fs := inject(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {

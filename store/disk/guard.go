@@ -1,7 +1,7 @@
 package disk
 
 // A guard stands between Pebble and the file system, so that a failed write costs
-// neither the process nor what was written.
+// neither the process nor the data.
 //
 // Pebble takes a write of its WAL or MANIFEST that fails for the end: it panics
 // with its locks held, or calls Logger.Fatalf, from goroutines of its own, too; a
@@ -13,23 +13,22 @@ package disk
 //	  to the disk                 to memory, the disk
 //	                              keeps its state
 //
-// From the first write that fails on, the guard is frozen: nothing reaches the
-// disk any more, and Pebble is told that all went well. For the disk this is a
-// crash of the process at that moment, which is what Pebble's recovery is made
-// for. For Pebble nothing has happened: what it believes to have written is in
-// its memtables, or in memory here, so it can be read until another instance
-// takes its place.
+// From the first write that fails on, the guard is frozen: nothing reaches the disk any
+// more, and the guard reports success to Pebble. For the disk this is a crash of the
+// process at that moment, which is what Pebble's recovery is made for. For Pebble
+// nothing has happened: what it believes to have written is in its memtables, or in
+// memory here, so it can be read until another instance takes its place.
 //
 //	in state frozen         is
-//	write, sync             told to have succeeded, and left out; of a table that
-//	                        is half written, an error: Pebble writes it anew
+//	write, sync             reported as a success, and left out; of a table that
+//	                        is half written, an error: Pebble writes it again
 //	create                  a file in memory. That is bounded by the memtables,
-//	                        since nobody commits to a frozen database
+//	                        since a frozen database takes no commits
 //	  of a compaction       kept waiting until the guard closes, then an error:
 //	                        compactions are not bounded, and can wait. While Pebble
 //	                        opens, which waits for them, an error at once
-//	remove, rename          left out: files stay for those who read them
-//	open, stat, read        of memory if it is there, else of the disk
+//	remove, rename          left out: files stay for their readers
+//	open, stat, read        of memory if it has the file, else of the disk
 //
 // A write that has reached the operating system when the guard freezes is let
 // through; quiesce waits for those, and after it the disk does not change.
@@ -53,8 +52,8 @@ type guard struct {
 	counters *counters // nil: nothing is counted
 
 	vfs.FS               // the disk
-	dir    string        // what is guarded; names outside it are passed on
-	memory *vfs.MemFS    // what was created while frozen
+	dir    string        // the guarded directory; names outside it are passed on
+	memory *vfs.MemFS    // files created while frozen
 	frozen chan struct{} // closed when frozen
 	why    atomic.Pointer[error]
 	writes sync.RWMutex  // held to read by each write to the disk
@@ -63,9 +62,9 @@ type guard struct {
 	endOne sync.Once
 
 	mu      sync.Mutex
-	holds   int                 // reasons to keep files of before; 0: the trial is over
+	holds   int                 // reasons to keep files of before; 0: the trial has ended
 	held    []string            // to be removed then
-	created map[string]struct{} // on the disk, in the trial
+	created map[string]struct{} // on the disk, during the trial
 }
 
 func newGuard(fs vfs.FS, dir string) *guard {
@@ -88,13 +87,13 @@ func (g *guard) cause() error {
 	return nil
 }
 
-// quiesce waits until no write is under way. The guard is frozen.
+// quiesce waits until no write is in flight. The guard is frozen.
 func (g *guard) quiesce() {
 	g.writes.Lock()
 	defer g.writes.Unlock()
 }
 
-// end lets go of what waits for the end of Pebble.
+// end ends the waits for the end of Pebble.
 func (g *guard) end() { g.endOne.Do(func() { close(g.ending) }) }
 
 // write does f on the disk unless frozen. It returns whether f was done and
@@ -112,7 +111,7 @@ func (g *guard) write(f func() error) bool {
 	return true
 }
 
-// ours says whether a name is guarded.
+// ours reports whether a name is guarded.
 func (g *guard) ours(name string) bool {
 	rest, ok := strings.CutPrefix(name, g.dir)
 	return ok && (rest == "" || rest[0] == '/' || rest[0] == '\\' || strings.HasSuffix(g.dir, "/"))
@@ -136,11 +135,11 @@ func (g *guard) keep() {
 	g.held, g.created = nil, nil
 	g.mu.Unlock()
 	for _, name := range held {
-		_ = g.Remove(name) // What fails freezes the guard.
+		_ = g.Remove(name) // A failure freezes the guard.
 	}
 }
 
-// undo removes what was created in the trial. Pebble is closed.
+// undo removes the files created in the trial. Pebble is closed.
 func (g *guard) undo() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -163,7 +162,7 @@ func (g *guard) onTrial() bool {
 	return g.holds > 0
 }
 
-// note says that a file is created.
+// note records that a file is created.
 func (g *guard) note(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,7 +171,7 @@ func (g *guard) note(name string) {
 	}
 }
 
-// inMemory says whether a name was created while frozen.
+// inMemory reports whether a name was created while frozen.
 func (g *guard) inMemory(name string) bool {
 	if g.why.Load() == nil {
 		return false
@@ -181,7 +180,7 @@ func (g *guard) inMemory(name string) bool {
 	return err == nil
 }
 
-// createInMemory makes a file there, with the directories above it.
+// createInMemory makes a file in memory, with the directories above it.
 func (g *guard) createInMemory(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
 	if strings.Contains(string(c), "compaction") {
 		if g.opened.Load() {

@@ -78,7 +78,7 @@ func (g *guard) Remove(name string) error {
 	}
 	g.mu.Unlock()
 	g.write(func() error {
-		// What is gone already need not be removed; Pebble asks so, too.
+		// A file that does not exist need not be removed; Pebble asks so, too.
 		if err := g.FS.Remove(name); err != nil && !oserror.IsNotExist(err) {
 			return err
 		}
@@ -109,7 +109,7 @@ func (g *guard) Link(from, to string) error {
 	if !g.ours(to) {
 		return g.FS.Link(from, to)
 	}
-	// Pebble links only what it ingests, which is not used here.
+	// Pebble links only files that it ingests, which is not used here.
 	if g.write(func() error { return g.FS.Link(from, to) }) {
 		return nil
 	}
@@ -142,7 +142,7 @@ type guardedFile struct {
 	log   bool
 }
 
-// done is what a write that was tried returns.
+// done is the result of a write that was tried.
 func (f *guardedFile) done(ok bool) error {
 	if ok || !f.table {
 		return nil
@@ -183,15 +183,15 @@ func (f *guardedFile) SyncTo(length int64) (full bool, err error) {
 	return full, f.done(ok)
 }
 
-// Preallocate asks for room before it is needed, for a log of 70 MiB. Where that is
-// not there, less may be enough: a write that finds none will tell.
+// Preallocate asks for room before it is needed, for a log of 70 MiB. Where there is
+// less, that may be enough: a write that finds no room will fail.
 func (f *guardedFile) Preallocate(at, length int64) error {
 	f.g.write(func() error { _ = f.File.Preallocate(at, length); return nil })
 	return nil
 }
 
 func (f *guardedFile) Close() error {
-	// A file system may tell of a failed write only here.
+	// Some file systems report a failed write only here.
 	if err := f.File.Close(); err != nil {
 		f.g.freeze(err)
 	}

@@ -34,7 +34,7 @@ type HistogramStats struct {
 	Buckets []uint64 `json:"buckets"`
 }
 
-// Stats is what was counted.
+// Stats returns the counts.
 func (h *Histogram) Stats() HistogramStats {
 	s := HistogramStats{Sum: h.sum.Load(), Buckets: make([]uint64, histogramBuckets)}
 	for i := range h.buckets {

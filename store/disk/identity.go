@@ -24,10 +24,10 @@ import (
 //	seal none
 //	sum 01234567
 //
-// State creating becomes ready when Pebble's files are there. Without that, a
+// State creating becomes ready when Pebble's files exist. Without that, a
 // data directory that has lost them would be taken for one that was never
-// finished, and begin anew, empty. Seal none becomes kept when there is a file SEAL
-// (seal.go), which is never to be missing then. The sum is CRC-32C of the lines before
+// finished, and begin empty. Seal none becomes kept when there is a file SEAL
+// (seal.go), which must never be missing then. The sum is CRC-32C of the lines before
 // it. The last two lines are not in directories of versions before 0.2.
 
 const (
@@ -102,7 +102,7 @@ func parseIdentity(text string) (id identity, err error) {
 }
 
 // readIdentity of a directory. Without one, found is false if the directory is
-// empty or not there, and the error ErrForeign if it is not empty.
+// empty or missing, and the error ErrForeign if it is not empty.
 func readIdentity(fs vfs.FS, dir string) (id identity, found bool, err error) {
 	names, err := fs.List(dir)
 	if oserror.IsNotExist(err) {
@@ -145,7 +145,7 @@ func loadIdentity(fs vfs.FS, dir string) (id identity, err error) {
 	return id, err
 }
 
-// save writes the file anew, and durably.
+// save replaces the file, durably.
 func (id identity) save(fs vfs.FS, dir string) error {
 	return writeDurably(fs, dir, identityName, []byte(id.String()))
 }
@@ -159,8 +159,8 @@ func syncDir(fs vfs.FS, dir string) error {
 }
 
 // Require raises the format of the data directory to at least this one, durably:
-// before something is written that older programs would misread. It is for who
-// commits. ErrReadOnly: the disk does not take it.
+// before a write that older programs would misread. Only the
+// goroutine that commits calls it. ErrReadOnly: the disk does not take it.
 func (db *DB) Require(format uint32) error {
 	db.mu.Lock()
 	id, err := db.id, db.healthy()

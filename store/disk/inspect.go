@@ -8,22 +8,22 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// What a start checks before a file may be removed and anything is served. Pebble
-// reports tables whose bytes are not what was written. It does not report the end of its
-// WAL or MANIFEST that it cannot read. Either takes whole batches away, and each batch
-// has entries in the log. So it is enough to check the log:
+// The checks of a start before a file may be removed and anything is served. Pebble
+// reports tables whose bytes are not what was written. It does not report the end of
+// its WAL or MANIFEST that it cannot read. Either takes whole batches away, and each
+// batch has entries in the log. So it is enough to check the log:
 //
 //	| first .. | .. last |          no revision between is missing
 //	                     | seal     none after the last was durable
 //	               | seal           and the sealed one is the one that was written
 
-// findings are what is wrong with a log.
+// findings are the faults of a log.
 type findings struct {
 	first, last uint64 // revisions, 0: the log is empty
 	gaps        []Lost // between first and last
 	sealed      mark   // newest
 	other       bool   // the sealed revision is another entry
-	noSeal      error  // why SEAL, which must be there, has none
+	noSeal      error  // why SEAL, which must exist, has no seal
 	lost        []Lost // gaps, and what is missing at the end
 	missing     uint64 // entries in lost
 	end         mark   // of last
@@ -108,7 +108,7 @@ func ranges(lost []Lost) string {
 }
 
 // newestSeal is the newest mark of SEAL and of the WAL's files, 0, 0 if there is none
-// yet. noSeal is why SEAL, which must be there, has none.
+// yet. noSeal is why SEAL, which must exist, has none.
 func newestSeal(fs vfs.FS, dir string, id identity) (m mark, noSeal, err error) {
 	if id.sealed {
 		m, err = readSeal(fs, dir, id.store)

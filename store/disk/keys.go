@@ -9,7 +9,7 @@ type Keys struct {
 	e  *engine
 	it *pebble.Iterator
 	ok bool
-	at bool // Next has been called since the last seek
+	at bool // Next was called since the last seek
 }
 
 // Keys stands before the first key that is not less than from.

@@ -2,9 +2,8 @@ package disk
 
 // State follows the log
 //
-// A write of a key that is there already goes to the log alone. Its state is
-// written back later, in the order of revisions, and only if the key was not
-// written again by then:
+// A write of an existing key goes to the log alone. Its state is written back later, in
+// the order of revisions, and only if the key was not written again by then:
 //
 //	log      | r1 K | r2 L | r3 K | r4 M | r5 K |
 //	          '-- written back --' '--- lag ---'
@@ -14,22 +13,22 @@ package disk
 // That saves most of what a write costs here. The log is written in order, state
 // at random: each state goes through the WAL, a place in a memtable that is not in
 // a processor's cache, a flush, and compactions with what lies beside it. Objects
-// that move are written again and again, and their states between are for nobody.
+// that move are written again and again, and no reader needs their states between.
 //
-// What the state of a key is:
+// The state of a key:
 //
 //	(1) Entries up to applied are in state. Pebble has that number, under a key of
 //	    its own, which is written in the batch that writes back.
 //	(2) After it, a Put with an old revision is in the log only. All else is in
 //	    state, too: new keys, so that Keys finds them, and what removes keys.
-//	(3) So a key's state is what its last Put of (2) says, if nothing of (2) came
-//	    after that which has removed it or made it anew; and else what is in state.
+//	(3) So a key's state is its last Put of (2), if no later entry of (2)
+//	    removed or created the key again; and else what is in state.
 //
 // Load and Check read it so, from one view of Pebble, in which (1) holds since
 // batches are atomic. So nothing is lost by a crash. The committer has in memory which
-// keys lag (newest), and finds it out anew when it opens.
+// keys lag (newest), and finds it out again when it opens.
 //
-// What lags is bounded by bytes of the log (lagBytes), and part of the log that is kept:
+// The lag is bounded by bytes of the log (lagBytes), and part of the log that is kept:
 // Commit writes back before it trims. Open writes all of it back, or each Load of a
 // restart would read it.
 //
@@ -53,7 +52,7 @@ const (
 	lagShare = 4
 )
 
-// lag is what the committer knows of states that are not written back. Its zero
+// lag lists the states that are not written back. Only the committer uses it. Its zero
 // value is that of a directory in which none ever was.
 type lag struct {
 	on     bool // Pebble has applied
@@ -61,7 +60,7 @@ type lag struct {
 	span   retention // of the entries after applied, all of them
 
 	key    []byte
-	caught []*lagging // by the Commit under way
+	caught []*lagging // by the Commit in progress
 }
 
 // lagging is the last entry of a key, which is in the log only.
@@ -72,10 +71,10 @@ type lagging struct {
 
 var appliedKey = []byte{appliedPrefix}
 
-// lags says whether an entry goes to the log only.
+// lags reports whether an entry goes to the log only.
 func (n *Entry) lags() bool { return n.Kind == Put && n.OldRevision != 0 }
 
-// readApplied is the revision up to which state has all. ok is false if state does
+// readApplied returns the revision up to which state has all. ok is false if state does
 // not lag at all.
 func readApplied(iters view) (applied uint64, ok bool, err error) {
 	it, err := iters(&pebble.IterOptions{LowerBound: appliedKey, UpperBound: []byte{endPrefix}})
@@ -125,7 +124,7 @@ func eachEntry(iters view, from, to uint64, f func(*Entry)) error {
 	return err
 }
 
-// readLag finds out what lags in an engine that was opened.
+// readLag finds the lagging states of an opened engine.
 func (e *engine) readLag(o Options) error {
 	l := &e.lag
 	l.span.limit = min(o.lagBytes, o.LogBytes/lagShare)
@@ -173,8 +172,8 @@ func (l *lag) add(n *Entry) {
 	}
 }
 
-// due is what must be written back: [from, to), the oldest n segments. That is what
-// is too much, and what begins before a revision that will be trimmed.
+// due returns what must be written back: [from, to), the oldest n segments. That is the
+// excess, and what begins before a revision that will be trimmed.
 func (l *lag) due(trimmed, last uint64) (from, to uint64, n int) {
 	s, bytes := l.span.segments, l.span.bytes
 	for n < len(s) && (bytes > l.span.limit || s[n].first < trimmed) {
@@ -219,7 +218,7 @@ func (l *lag) wroteBack(segments int) {
 	}
 }
 
-// catchUp writes all back that an engine found when it was opened.
+// catchUp writes back all lagging states that an engine found when it was opened.
 func (e *engine) catchUp() error {
 	from, to, n := e.lag.due(e.last+1, e.last)
 	if n == 0 {
@@ -230,18 +229,18 @@ func (e *engine) catchUp() error {
 	if err := e.writeBack(b, from, to); err != nil {
 		return err
 	}
-	// Nobody needs it to be durable: without it, it lags again.
+	// It need not be durable: without it, the states lag again.
 	if err := b.Commit(pebble.NoSync); err != nil {
 		e.g.freeze(err)
 	}
-	if e.g.cause() == nil { // Else another engine will come, and read anew.
+	if e.g.cause() == nil { // Otherwise another engine will read the lag again.
 		e.lag.wroteBack(n)
 	}
 	return nil
 }
 
-// overlay is what Load shows of a collection's keys instead of what is in state. Of a
-// key that is not in state it is not asked: one that was dropped, and made anew, is.
+// overlay has the states that Load shows instead of those in state. Load does not ask
+// it about keys not in state: one that was dropped, and created again, is in state.
 type overlay map[string]*Entry
 
 // readOverlay reads it from a view.

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// again is a Put of a key that is there.
+// again is a Put of an existing key.
 func again(key, value string, old, revision uint64) Entry {
 	n := put(1, key, value, revision)
 	n.OldRevision = old
@@ -58,7 +58,7 @@ func TestLagBeginsAfterTheBatch(t *testing.T) {
 	closeDB(t, db)
 }
 
-// TestLag: what is written again is in the log only, everybody sees it, also after a
+// TestLag: a key's second write is in the log only, all readers see it, also after a
 // crash, and it is written back when it is the last of its key and too much lags.
 func TestLag(t *testing.T) {
 	fs := vfs.NewCrashableMem()
@@ -88,7 +88,7 @@ func TestLag(t *testing.T) {
 		t.Fatal(got, "is written back by Open, want", want)
 	}
 	commit(t, other, again("a", value, 7, 8), again("b", value, 6, 9))
-	// What follows it removes a key, and makes it anew.
+	// A later entry removes a key, and creates it again.
 	commit(t, other, Entry{Collection: 1, Kind: Delete, Key: []byte("a"), OldRevision: 8, Revision: 10}, put(1, "b", "", 11))
 	if got, want := state(t, other, 1), map[string]row{"b": {"", 11, 11, 11}, "c": want["c"]}; !maps.Equal(got, want) {
 		t.Fatal(got)
@@ -140,7 +140,7 @@ func TestDropEndsLag(t *testing.T) {
 	}
 }
 
-// What is trimmed is written back before, however little lags.
+// Entries that are trimmed are written back before, however little lags.
 func TestLagDueBeforeTrim(t *testing.T) {
 	var l lag
 	l.span.limit = 16 * 100
@@ -156,7 +156,7 @@ func TestLagDueBeforeTrim(t *testing.T) {
 	}
 }
 
-// TestLagIsInTheLog: what is trimmed was written back.
+// TestLagIsInTheLog: trimmed entries were written back.
 func TestLagIsInTheLog(t *testing.T) {
 	fs := vfs.NewMem()
 	db := open(t, fs, Options{LogBytes: 1000})
@@ -188,7 +188,7 @@ func TestLagIsInTheLog(t *testing.T) {
 	}
 }
 
-// TestCheckFindsLag: whoever tampers with what lags is found out.
+// TestCheckFindsLag: changes to lagging entries are detected.
 func TestCheckFindsLag(t *testing.T) {
 	applied := func(v ...byte) func(*pebble.Batch) error {
 		return func(b *pebble.Batch) error { return b.Set(appliedKey, v, nil) }
@@ -229,8 +229,8 @@ func TestCheckFindsLag(t *testing.T) {
 	}
 }
 
-// TestLagAllocates nothing for a key that lags already.
-func TestLagAllocates(t *testing.T) {
+// TestLagDoesNotAllocate for a key that lags already.
+func TestLagDoesNotAllocate(t *testing.T) {
 	db := open(t, vfs.NewMem(), Options{Sync: SyncOff})
 	commit(t, db, create(db, 1, "c"))
 	for i := range 8 {

@@ -27,7 +27,7 @@ package disk
 // Values carry no check sums of their own. Pebble has one for each block of a
 // table and each chunk of the WAL, and looks at it whenever it reads one; a
 // second would cost a restart a pass over all bytes and find nothing more on
-// disk. What it would find is memory that changes between Commit and Pebble, and
+// disk. It would find memory that changes between Commit and Pebble, and
 // then the copy that serves reads is as likely to be hit.
 
 import (
@@ -43,7 +43,7 @@ import (
 //	3   and states that are in the log only (lag.go)
 //	4   and features with altitudes (package feature)
 //
-// A data directory has the oldest format that says what is in it, so that older
+// A data directory has the oldest format that covers its contents, so that older
 // programs read what they know, and refuse the rest instead of misreading it: it
 // begins with 1, and Require raises it.
 const Format = 4
@@ -123,7 +123,7 @@ func parseState(b []byte) (value []byte, revision uint64, expiry int64, flags ui
 	return b[stateHeader:], le.Uint64(b), int64(le.Uint64(b[8:])), le.Uint16(b[16:]), nil
 }
 
-// Meta is a collection, as Collections tells it.
+// Meta is a collection, as Collections returns it.
 type Meta struct {
 	Collection uint32
 	Name       string

@@ -91,7 +91,7 @@ func divide(p *pebble.DB, from, to []byte) ([]part, error) {
 	return parts, nil
 }
 
-// A load is looked at for its end each so many keys.
+// A load checks whether it must end each checkEvery keys.
 const checkEvery = 1024
 
 func loadPart(ctx context.Context, whole *pebble.Iterator, p part, later overlay, worker int,

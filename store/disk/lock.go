@@ -29,7 +29,7 @@ func lock(fs vfs.FS, dir string) (io.Closer, error) {
 			f.Close()
 		}
 	}
-	if who != "" { // What the system says tells no more.
+	if who != "" { // The system's text has nothing else.
 		return nil, fmt.Errorf("%w%s: %s", ErrLocked, who, dir)
 	}
 	return nil, fmt.Errorf("%w%s: %s: %w", ErrLocked, who, dir, err)

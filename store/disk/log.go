@@ -20,7 +20,7 @@ type LogIter struct {
 }
 
 // Log begins at a revision. ErrTrimmed: it is no longer kept. ErrAhead: it is
-// above Revision() + 1; at that it is empty, which is how one waits for the next.
+// above Revision() + 1; at that it is empty, which is how a caller waits for the next.
 func (db *DB) Log(from uint64) (*LogIter, error) {
 	if db.o.IDsOnly {
 		return nil, ErrNoLog

@@ -13,7 +13,7 @@ import (
 )
 
 // TestModel: collections come, change and go, keys are put and deleted, the
-// database is closed and opened; a map says what must be there.
+// database is closed and opened; a map has the expected contents.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		fs := vfs.NewMem()
@@ -131,8 +131,8 @@ func TestEntriesRefused(t *testing.T) {
 	closeDB(t, db)
 }
 
-// TestCommitAllocates nothing, but for what Pebble does now and then.
-func TestCommitAllocates(t *testing.T) {
+// TestCommitDoesNotAllocate, except for Pebble's occasional allocations.
+func TestCommitDoesNotAllocate(t *testing.T) {
 	db := open(t, vfs.NewMem(), Options{Sync: SyncOff})
 	commit(t, db, create(db, 1, "c"))
 	entries := []Entry{put(1, "key", "value", 0)}
@@ -147,8 +147,7 @@ func TestCommitAllocates(t *testing.T) {
 	closeDB(t, db)
 }
 
-// FuzzParse: whatever is read, nothing panics, and what is taken is written back
-// as it was.
+// FuzzParse: no bytes cause a panic, and accepted bytes are written back unchanged.
 func FuzzParse(f *testing.F) {
 	e := Entry{Collection: 1, Kind: Put, Key: []byte("k"), Value: []byte("v"), Old: []byte("o"), OldRevision: 1, Expiry: -1, Flags: 3}
 	b := make([]byte, e.logBytes()-logKeyBytes)

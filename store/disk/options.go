@@ -18,12 +18,12 @@ var (
 	SyncAlways = Sync{}
 	// SyncOff: when Pebble has given it to the operating system, which it does in
 	// blocks of 32 KiB, and that has written it. A process that is killed loses the
-	// last entries, a machine more; what is left is a prefix. Close loses nothing.
+	// last entries, a machine more; the rest is a prefix. Close loses nothing.
 	SyncOff = Sync{every: -1}
 )
 
 // SyncInterval makes commits durable every d, which must be positive. A process or
-// a machine that dies loses what came since; what is left is a prefix.
+// a machine that dies loses the commits since then; the rest is a prefix.
 func SyncInterval(d time.Duration) Sync { return Sync{every: max(d, 1)} }
 
 func (s Sync) always() bool { return s.every == 0 }
@@ -55,8 +55,8 @@ type Options struct {
 	// else: no values and no log. Sync is not looked at.
 	IDsOnly bool
 	// AcceptLoss opens a data directory in which acknowledged writes are missing
-	// (ErrLost). What is left is another store, all files are kept aside in a directory
-	// damaged-N, and the log tells what is lost. Without it, Open fails.
+	// (ErrLost). The rest is another store, all files are kept aside in a directory
+	// damaged-N, and the log reports the losses. Without it, Open fails.
 	AcceptLoss bool
 	// After is time.After; tests hand in another clock.
 	After func(time.Duration) <-chan time.Time

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What opening a file, or what is below one, says is a line, also in a log, which
+// An error of opening a file, or a path below one, is a line, also in a log, which
 // formats errors with %+v.
 func TestOpenFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cafes.geojson")

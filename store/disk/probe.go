@@ -11,15 +11,15 @@ import (
 // error says how much is wanted.
 var ErrNoRoom = errors.New("disk: no room")
 
-// spare is the room for what an opening writes beside tables: MANIFEST, OPTIONS, the
+// spare is the room for the files of an opening beside tables: MANIFEST, OPTIONS, the
 // first blocks of a new WAL.
 const spare = 1 << 20
 
-// probe tries cheaply whether another engine has a chance: it writes what the WAL
-// holds to tables before it serves. ErrNoRoom: it has none.
+// probe checks cheaply whether another engine has a chance: it writes the contents of
+// the WAL to tables before it serves. ErrNoRoom: it has none.
 func (db *DB) probe() error {
 	fs := db.o.FS
-	// Not every file system knows how much is free.
+	// Some file systems do not know how much is free.
 	if usage, err := fs.GetDiskUsage(db.dir); err == nil {
 		written, err := walBytes(fs, db.files())
 		if err != nil {

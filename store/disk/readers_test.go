@@ -22,7 +22,7 @@ func isSync(op errorfs.Op) bool {
 	return op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData || op.Kind == errorfs.OpFileSyncTo
 }
 
-// TestReadersSeeWhatIsAcknowledged: while a commit waits for the disk, nobody sees
+// TestReadersSeeWhatIsAcknowledged: while a commit waits for the disk, no reader sees
 // it; an iterator that began before keeps its state after.
 func TestReadersSeeWhatIsAcknowledged(t *testing.T) {
 	var blocking atomic.Bool
@@ -71,8 +71,8 @@ func TestReadersSeeWhatIsAcknowledged(t *testing.T) {
 	closeDB(t, db)
 }
 
-// TestLogTrims: about LogBytes are kept, the oldest go first, and what is gone is
-// told.
+// TestLogTrims: about LogBytes are kept, the oldest go first, and a read of trimmed
+// entries fails.
 func TestLogTrims(t *testing.T) {
 	for _, s := range []Sync{SyncAlways, SyncOff} {
 		fs := vfs.NewMem()
@@ -123,7 +123,7 @@ func TestLogTrims(t *testing.T) {
 	}
 }
 
-// TestTrimmedIsDurable, or what a crash loses could not be written again.
+// TestTrimmedIsDurable, or entries that a crash loses could not be written again.
 func TestTrimmedIsDurable(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	db := open(t, fs, Options{Sync: SyncOff, LogBytes: 2000})
@@ -308,7 +308,7 @@ func TestIntervalSyncs(t *testing.T) {
 		t.Fatal("durable before the tick", got)
 	}
 	tick <- time.Time{}
-	tick <- time.Time{} // The first one's sync is over.
+	tick <- time.Time{} // The first one's sync has ended.
 	if got := crashed(); got != 2 {
 		t.Fatal("not durable after the tick", got)
 	}

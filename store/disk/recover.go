@@ -5,26 +5,25 @@ package disk
 //	 frozen engine, serves readers          the disk, as after a crash
 //	 | ... | acked | failed batch? |        | ... | found |
 //	          |                                      |
-//	          |   1 no write is under way, and no commit but one in doubt
+//	          |   1 no write is in flight, and no commit but one in doubt
 //	          |   2 open a second engine on the disk's files: it recovers as after
 //	          |     a crash, and writes what it found to new tables
-//	          |   3 write what is in (found, acked] again, from the frozen log
-//	          v   4 the second serves; the first goes with its last reader
+//	          |   3 write the entries in (found, acked] again, from the frozen log
+//	          v   4 the second serves; the first ends with its last reader
 //
-// Why what was acknowledged is there again: the frozen engine holds all of it. It
-// was not trimmed from its log, since only durable entries are (Commit), and what
-// is durable is found. Step 3 is one batch, so a crash at any moment leaves a
+// Why acknowledged entries are on disk again: the frozen engine holds all of them. They
+// were not trimmed from its log, since only durable entries are (Commit), and
+// durable entries are found. Step 3 is one batch, so a crash at any moment leaves a
 // prefix of whole batches. With SyncAlways (found, acked] is empty unless the disk
-// lost what it had promised to keep.
+// lost data that it promised to keep.
 //
-// Why nothing that was refused is there: found > acked holds only if the batch
-// whose Commit saw the failure reached the disk. Then Commit is still waiting, and
-// is told that it succeeded, rightly: step 2 has made it durable, also if the
-// failure was that of an fsync, after which the old file cannot be trusted. If
-// step 2 fails, the files are only looked at (look). When the batch is not in them
-// now it never will be, since nobody writes to them, and Commit is told so. When
-// it is, it may be in memory of the operating system only, so there is no answer
-// yet, and Commit goes on waiting.
+// Why refused entries are not on disk: found > acked holds only if the batch whose
+// Commit saw the failure reached the disk. Then Commit is still waiting, and returns
+// success, rightly: step 2 has made it durable, also if the failure was that of an
+// fsync, after which the old file cannot be trusted. If step 2 fails, the files are
+// only looked at (look). When the batch is not in them now it never will be, since no
+// process writes to them, and Commit fails. When it is, it may be in memory of the
+// operating system only, so there is no answer yet, and Commit continues waiting.
 
 import (
 	"errors"
@@ -34,13 +33,13 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// A doubt is a commit of which nobody knows whether it is on disk.
+// A doubt is a commit that may or may not be on disk.
 type doubt struct {
 	last    uint64
 	verdict chan error // one; nil: it is in
 }
 
-// settle finds out what became of a batch.
+// settle finds out whether a batch is on disk.
 func (db *DB) settle(last uint64) error {
 	d := &doubt{last: last, verdict: make(chan error, 1)}
 	select {
@@ -56,8 +55,8 @@ func (db *DB) settle(last uint64) error {
 	}
 }
 
-// leave is when nobody waits for the answer any more. What came after would not know
-// whether its revisions follow.
+// leave ends a commit in doubt whose caller no longer waits. Later commits would not
+// know whether their revisions follow.
 func (db *DB) leave(last uint64) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -65,13 +64,13 @@ func (db *DB) leave(last uint64) error {
 	return fmt.Errorf("%w: up to revision %d", ErrInDoubt, last)
 }
 
-// GiveUp ends the wait of a Commit for a failed disk, with ErrInDoubt, and attempts
-// to repair it, for good; after such a Commit there is no other (ErrClosed). Whoever
+// GiveUp ends the wait of a Commit for a failed disk, with ErrInDoubt, and attempts to
+// repair it, for good; after such a Commit there is no other (ErrClosed). A caller that
 // waits for Commits to return before Close calls it first.
 func (db *DB) GiveUp() { db.giveUp() }
 
 // Between attempts: short at first, for errors that were a moment's, and never
-// long, since whoever has made room waits for it. An attempt reads the WAL, at
+// long, since the operator waits for it after making room. An attempt reads the WAL, at
 // most a few memtables.
 const (
 	firstWait = 100 * time.Millisecond
@@ -92,7 +91,7 @@ func (db *DB) repair() {
 		e.g.quiesce()
 		var d *doubt
 		select {
-		case db.commits <- struct{}{}: // None is under way, and others are refused.
+		case db.commits <- struct{}{}: // No Commit is in flight, and others are refused.
 			<-db.commits
 		case d = <-db.pending:
 		case <-db.repairing.Done():
@@ -103,14 +102,14 @@ func (db *DB) repair() {
 			if err == nil {
 				db.obstacle.Store(nil)
 				db.o.Logger.Info("the data directory is written again", "dir", db.dir, "revision", db.Revision())
-				d.tell(found, cause)
+				d.resolve(found, cause)
 				break
 			}
 			db.obstacle.Store(&err)
 			db.o.Logger.Warn("the data directory cannot be written yet", "dir", db.dir, "error", err, "next", wait)
 			if d != nil {
 				if found, err := db.look(); err == nil && found < d.last {
-					d.tell(found, cause)
+					d.resolve(found, cause)
 					d = nil
 				}
 			}
@@ -123,8 +122,8 @@ func (db *DB) repair() {
 	}
 }
 
-// tell ends the doubt, knowing the last revision on disk.
-func (d *doubt) tell(found uint64, cause error) {
+// resolve ends the doubt, knowing the last revision on disk.
+func (d *doubt) resolve(found uint64, cause error) {
 	switch {
 	case d == nil:
 	case found >= d.last:

@@ -36,8 +36,8 @@ func (r *retention) add(revision uint64, bytes int64) {
 	r.bytes += bytes
 }
 
-// excess is the oldest segment's range of revisions [from, to), if it must go.
-// The last segment stays, so the log always tells the last revision.
+// excess is the oldest segment's range of revisions [from, to), if it must be removed.
+// The last segment stays, so the log always has the last revision.
 func (r *retention) excess() (from, to uint64, ok bool) {
 	if r.bytes <= r.limit || len(r.segments) < 2 {
 		return 0, 0, false
@@ -69,8 +69,8 @@ func logEnds(iters view) (first, last uint64, err error) {
 	return first, last, err
 }
 
-// measureLog divides a log that was opened into segments, by what its tables
-// take. That is after compression, so a little too much is kept at first.
+// measureLog divides the log of an opened database into segments, by the size of its
+// tables. That is after compression, so a little too much is kept at first.
 func measureLog(p *pebble.DB, first, last uint64, limit int64) (retention, error) {
 	r := retention{limit: limit}
 	if last == 0 {

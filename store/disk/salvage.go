@@ -10,15 +10,15 @@ import (
 )
 
 // salvage opens a data directory in which acknowledged writes are missing, because
-// Options.AcceptLoss says so. All files are kept aside before. What is left becomes
+// Options.AcceptLoss says so. All files are kept aside before. The rest becomes
 // another store, with a whole log:
 //
 //	WAL    what Pebble does not read is taken away, from the end
-//	log    | 3 .. 8 | gap | 12 .. 20 | missing end     gone before 12, whole after
+//	log    | 3 .. 8 | gap | 12 .. 20 | missing end     none before 12, whole after
 //	state  that lagged before the gap is written back
 //	       of collections whose creation is lost: dropped, by new entries
 //
-// What is left must then pass Check. If it does not, the files are put back.
+// The rest must then pass Check. If it does not, the files are put back.
 func (db *DB) salvage(fault error, newest mark, noSeal error) (_ *engine, end mark, err error) {
 	aside, err := db.keepAside()
 	if err != nil {
@@ -141,7 +141,7 @@ func (db *DB) keepAside() (string, error) {
 	}
 }
 
-// mend makes the log whole again, and the rest what it says.
+// mend repairs the log, and makes the state agree with it.
 func mend(p *pebble.DB, f findings) error {
 	b := p.NewBatch()
 	defer b.Close()
@@ -171,8 +171,8 @@ func mend(p *pebble.DB, f findings) error {
 	return b.Commit(pebble.Sync)
 }
 
-// writeBackBefore writes the states that lag before a gap: those of keys that are
-// still there, and older.
+// writeBackBefore writes the states that lag before a gap: those of keys that
+// still exist, and older.
 func writeBackBefore(p *pebble.DB, b *pebble.Batch, from, to uint64) error {
 	it, err := p.NewIter(&pebble.IterOptions{LowerBound: logKey(from), UpperBound: logKey(to)})
 	if err != nil {
@@ -206,7 +206,7 @@ func writeBackOlder(p *pebble.DB, b *pebble.Batch, n *Entry) error {
 	return errors.Join(err, closer.Close())
 }
 
-// dropOrphans drops what is left of collections of which nothing else is known.
+// dropOrphans drops the states of collections of which nothing else is known.
 func dropOrphans(p *pebble.DB, b *pebble.Batch, last uint64) error {
 	metas, err := readCollections(p.NewIter)
 	if err != nil {

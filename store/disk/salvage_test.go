@@ -16,9 +16,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 )
 
-// TestAcceptLossOfGap: a batch is missing in the middle of the log. What was written before
-// and lags is in the state afterwards; what is left of a collection whose creation is missing
-// is dropped.
+// TestAcceptLossOfGap: a batch is missing in the middle of the log. Lagging entries
+// before the gap are in the state afterwards; the rest of a collection whose creation
+// is missing is dropped.
 func TestAcceptLossOfGap(t *testing.T) {
 	fs := vfs.NewMem()
 	db := open(t, fs, Options{})
@@ -61,8 +61,8 @@ func TestAcceptLossOfGap(t *testing.T) {
 	}
 }
 
-// TestAcceptLossOfOlderLog: damage in a file of the WAL that is not the last one, which Pebble
-// refuses to replay. What was written before it is served, and nothing behind it.
+// TestAcceptLossOfOlderLog: damage in a file of the WAL that is not the last one, which
+// Pebble refuses to replay. Entries before it are served, and none after.
 func TestAcceptLossOfOlderLog(t *testing.T) {
 	fs := vfs.FS(vfs.NewMem())
 	db := open(t, fs, Options{})
@@ -104,9 +104,9 @@ func TestAcceptLossOfOlderLog(t *testing.T) {
 	}
 }
 
-// TestNotLoaded: a table is damaged where a start does not look before it loads. No file of
-// before is removed when loading fails.
-func TestNotLoaded(t *testing.T) {
+// TestFailedLoadRemovesNoFile: a table is damaged where a start does not look before it
+// loads. No file of before is removed when loading fails.
+func TestFailedLoadRemovesNoFile(t *testing.T) {
 	fs := vfs.FS(vfs.NewMem())
 	db := open(t, fs, Options{})
 	commit(t, db, create(db, 1, "c"))

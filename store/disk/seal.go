@@ -13,14 +13,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A seal says which revision was durable, so that a start notices when it is gone.
+// A seal says which revision was durable, so that a start notices when it is missing.
 //
 // Pebble ends its replay of the WAL at the first chunk that it cannot read, and takes
 // the rest for a write that a crash has cut. It reads its MANIFEST in the same way.
-// Only something that was written elsewhere, or later, says whether the end of the log
-// is the end of what was acknowledged:
+// Only a record that was written elsewhere, or later, says whether the end of the log
+// is the end of the acknowledged writes:
 //
-//	file SEAL    two records, at 0 and 4096, written in turn after each sync of
+//	file SEAL    two records, at 0 and 4096, written alternately after each sync of
 //	             the WAL. It is not synced itself, so it is exact after the end of
 //	             a process; after a power loss it may be older than the WAL, and is
 //	             never newer.
@@ -89,7 +89,7 @@ func parseSeal(b []byte, store [16]byte) (m mark, ok bool) {
 	return mark{le.Uint64(b[24:]), le.Uint64(b[32:])}, true
 }
 
-// later is the one of two marks that was set later.
+// later returns the later-set one of two marks.
 func later(a, b mark) mark {
 	if b.revision > a.revision {
 		return b
@@ -126,7 +126,7 @@ func openSealer(fs vfs.FS, dir string, store [16]byte, m mark) (*sealer, error) 
 	return &sealer{f: f, store: store, last: m}, nil
 }
 
-// readSeal is the newest mark in SEAL. ErrCorrupt: the file is missing, or has none.
+// readSeal returns the newest mark in SEAL. ErrCorrupt: SEAL is missing, or has none.
 func readSeal(fs vfs.FS, dir string, store [16]byte) (m mark, err error) {
 	f, err := fs.Open(fs.PathJoin(dir, sealName))
 	if oserror.IsNotExist(err) {
@@ -154,7 +154,7 @@ func readSeal(fs vfs.FS, dir string, store [16]byte) (m mark, err error) {
 
 // seal notes that a mark is durable. An older one than the last changes nothing.
 func (s *sealer) seal(m mark) error {
-	if s == nil { // Nothing is kept.
+	if s == nil { // The database keeps no files.
 		return nil
 	}
 	s.mu.Lock()
@@ -179,7 +179,7 @@ func (s *sealer) appendLast(b []byte) []byte {
 
 func (s *sealer) close() error { return s.f.Close() }
 
-// sealInLogs is the newest mark in the files of Pebble's WAL, whether Pebble reads
+// sealInLogs returns the newest mark in the files of Pebble's WAL, whether Pebble reads
 // them or not.
 func sealInLogs(fs vfs.FS, dir string, store [16]byte) (m mark, err error) {
 	return m, eachWALFile(fs, dir, func(f walFile) error {
@@ -189,7 +189,7 @@ func sealInLogs(fs vfs.FS, dir string, store [16]byte) (m mark, err error) {
 	})
 }
 
-// scanSeals is the newest mark in a file.
+// scanSeals returns the newest mark in a file.
 func scanSeals(r io.Reader, store [16]byte) (m mark, err error) {
 	head := appendSeal(nil, store, mark{})[:24]
 	b, kept := make([]byte, 1<<20), 0

@@ -24,11 +24,11 @@ type Stats struct {
 	Syncs HistogramStats `json:"syncs"`
 	// ReadOnly is why commits are refused, empty: they are not.
 	ReadOnly string `json:"read_only,omitempty"`
-	// Recoveries are how often commits were taken again after that.
+	// Recoveries is how often commits were taken again after a failure.
 	Recoveries uint64 `json:"recoveries"`
 }
 
-// Stats tells how it is.
+// Stats returns the state.
 func (db *DB) Stats() Stats {
 	s := Stats{
 		Dir: db.dir, Sync: db.o.Sync.String(),

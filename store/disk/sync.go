@@ -2,7 +2,7 @@ package disk
 
 import "github.com/cockroachdb/pebble/v2"
 
-// syncNow makes durable what is committed. After an error the database is frozen.
+// syncNow makes committed entries durable. After an error the database is frozen.
 func (db *DB) syncNow(e *engine) error {
 	end := db.end.load()
 	revision := end.revision
@@ -45,7 +45,7 @@ func (db *DB) syncer() {
 		e.acquire()
 		db.mu.Unlock()
 		if db.durable.Load() < db.revision.Load() && e.g.cause() == nil {
-			_ = db.syncNow(e) // What fails freezes the database, which tells.
+			_ = db.syncNow(e) // A failure freezes the database, which reports it.
 		}
 		e.release()
 	}

@@ -12,7 +12,7 @@ const (
 	// and memory. Pebble's own default is 12 for readers of single keys, of which
 	// there are none here; a few more let bursts through.
 	maxSublevels = 24
-	// throttleEvery so many bytes one looks: a memtable makes a sublevel.
+	// throttleEvery bytes, a commit looks again: a memtable makes a sublevel.
 	throttleEvery = memTableBytes / 2
 )
 

@@ -5,7 +5,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// What the door does for watchers.
+// What the commit leader does for watchers.
 
 // collect takes what was committed. Readers do not see it yet.
 func (h *hub) collect(entries []disk.Entry) {
@@ -20,25 +20,25 @@ func (h *hub) collect(entries []disk.Entry) {
 			h.broken = true
 			return
 		}
-		h.told = append(h.told, c)
+		h.unpublished = append(h.unpublished, c)
 	}
 }
 
-// tell has watchers see what was collected.
-func (h *hub) tell() {
+// publish makes the collected changes visible to watchers.
+func (h *hub) publish() {
 	if !h.on.Load() {
 		return
 	}
 	if h.broken {
 		// Forgotten rather than left out: watchers look for it in the log, and find
-		// what is wrong, or are told that they have lost something.
+		// what is wrong, or end with ErrLagged.
 		h.ring.clear(h.limits.Changes, h.limits.Bytes, h.st.revision)
 		h.broken = false
 	} else {
-		h.ring.append(h.told)
+		h.ring.append(h.unpublished)
 	}
-	clear(h.told)
-	h.told = h.told[:0]
+	clear(h.unpublished)
+	h.unpublished = h.unpublished[:0]
 	if h.count.Load() == 0 && h.turnOff() {
 		return
 	}
@@ -48,9 +48,9 @@ func (h *hub) tell() {
 	}
 }
 
-// turnOff is called inside the door.
+// turnOff is called by the commit leader.
 func (h *hub) turnOff() bool {
-	h.mu.Lock() // It is free: nobody watches.
+	h.mu.Lock() // It is free: there are no watchers.
 	defer h.mu.Unlock()
 	first, last := h.ring.kept()
 	if h.count.Load() > 0 || h.st.o.Dir == "" && first <= h.left.Load()+1 {

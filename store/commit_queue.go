@@ -12,42 +12,43 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// The door: the one way in for writes
+// The commit queue: the one path of writes
 //
-// Writes come from any goroutine, and wait in a queue. One at a time takes what has
-// come together, a batch, through these steps:
+// Writes come from any goroutine, and wait in the queue. One goroutine at a time, the
+// commit leader, takes those that have collected, a batch, through these steps (group
+// commit):
 //
-//	judge    preconditions, against memory and the writes before in the batch
+//	judge    preconditions, against memory and the batch's earlier writes
 //	number   each gets the next revision
 //	stage    its record is written, and nothing leads to it (kv.Map.Stage): now
 //	         there is room for it
 //	commit   all are one batch of the log: one fsync
-//	publish  each in its turn: key index, tree, old record dead
-//	tell     watchers, then who waits
+//	publish  each, in order: key index, tree, old record dead
+//	notify   watchers, then the callers that wait
 //
-// So readers never see what is not durable, what is acknowledged is seen by all who
-// ask later, and while the disk is busy the next batch comes together. If nothing
-// waits for the disk, whoever finds the door free goes through by itself, and with
-// it what came meanwhile: no goroutine has to wake another one. Writes that come to one
-// goroutine together go to the door together (Writes), so that they share a commit, and
-// their waits for memory (warm).
+// So readers never see what is not durable, an acknowledged write is seen by every
+// later read, and while the disk is busy the next batch collects. If nothing waits for
+// the disk, a caller that finds no commit leader becomes the leader, and commits its
+// own writes and those that came meanwhile: no goroutine has to wake another one.
+// Writes that one goroutine receives together are submitted together (Writes), so that
+// they share a commit, and their waits for memory (warm).
 
-// write is a write on its way.
+// write is a write in the commit queue.
 type write struct {
-	run  func() error // alone in its batch: collections come and go
-	box  *boxWrite    // to a collection of boxes; then what follows is not used
+	run  func() error // alone in its batch: creates and drops collections, for example
+	box  *boxWrite    // to a collection of boxes; then the fields below are not used
 	coll *Collection
 	kind disk.Kind
 	id   string
 	key  []byte // the id's bytes, since submit
-	// value is what the feature is to be, of a Put. patch is a merge patch of its
-	// properties instead.
+	// value is the feature's new value, of a Put. patch, if set, is a merge patch of
+	// its properties instead.
 	value  []byte
 	patch  func(old *Found) (value []byte, err error)
 	cond   kv.Condition
 	expiry time.Duration
-	// expired is the revision of a feature that has expired, and is deleted for
-	// that.
+	// expired is the revision of an expired feature, which this write deletes for that
+	// reason.
 	expired uint64
 	done    func(revision uint64, err error)
 
@@ -63,28 +64,28 @@ type write struct {
 	err       error
 }
 
-// maxBatch is how many writes go together, each box that is added counted: 10 ms of
+// maxBatch is how many writes are committed together, each added box counted: 10 ms of
 // work.
 const maxBatch = 1024
 
-type door struct {
-	mu     sync.Mutex
-	queue  []*write
-	busy   bool      // somebody is inside
-	left   sync.Cond // busy is false
-	closed bool
-	wake   chan struct{} // of the committer, if writes wait for the disk
-	gone   sync.WaitGroup
+type commitQueue struct {
+	mu        sync.Mutex
+	waiting   []*write
+	hasLeader bool      // a goroutine is the commit leader
+	idle      sync.Cond // hasLeader is false
+	closed    bool
+	wake      chan struct{} // wakes the committer, if writes wait for the disk
+	ended     sync.WaitGroup
 
-	// Of who is inside.
+	// Used by the commit leader.
 	batch   []*write
 	entries []disk.Entry
 	ids     []disk.Entry
 	pending map[pendingKey]*write // the last write of the batch to a feature
-	// How many there are of boxes after the last write of the batch to them.
+	// How many copies of a box exist after the batch's last write to it.
 	pendingBoxes map[pendingBox]uint64
 	buf          kv.Buffer
-	keys         [][]byte // of warm
+	keys         [][]byte // used by warm
 	many         kv.ManyBuffer
 	found        Found
 	boxes        int // of the batch's features, and boxes
@@ -95,26 +96,26 @@ type pendingKey struct {
 	id   string
 }
 
-// submit has writes made, and done of each called, perhaps by this goroutine. Those
-// that come together go through together, if none of others are between them.
+// submit queues writes, whose done functions are called, perhaps by this goroutine.
+// Writes of one call are committed together, if no others are between them.
 func (st *Store) submit(ws ...*write) {
 	for _, w := range ws {
 		w.key = []byte(w.id)
 	}
-	d := &st.door
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
+	q := &st.queue
+	q.mu.Lock()
+	if q.closed {
+		q.mu.Unlock()
 		for _, w := range ws {
 			w.done(0, fmt.Errorf("%w: %q was not written", ErrClosed, w.id))
 		}
 		return
 	}
 	if st.o.Dir != "" {
-		// The batch inside may wait for a failed disk; and a record that is staged
-		// in vain takes up room for a second.
+		// The current batch may wait for a failed disk; and a record that is staged for
+		// a commit that fails takes up room for a second.
 		if err := st.db.Healthy(); err != nil {
-			d.mu.Unlock()
+			q.mu.Unlock()
 			for _, w := range ws {
 				if w.run == nil {
 					st.counters.count(w, err)
@@ -124,76 +125,76 @@ func (st *Store) submit(ws ...*write) {
 			return
 		}
 	}
-	d.queue = append(d.queue, ws...)
-	if d.busy {
-		d.mu.Unlock()
+	q.waiting = append(q.waiting, ws...)
+	if q.hasLeader {
+		q.mu.Unlock()
 		return
 	}
-	d.busy = true
-	d.mu.Unlock()
+	q.hasLeader = true
+	q.mu.Unlock()
 	if st.waitsForDisk {
-		d.wake <- struct{}{} // It has room: busy was false.
+		q.wake <- struct{}{} // It has room: hasLeader was false.
 		return
 	}
-	st.pass()
+	st.lead()
 }
 
-// committer carries out batches that wait for the disk.
+// committer is the commit leader of batches that wait for the disk.
 func (st *Store) committer() {
-	for range st.door.wake {
-		st.pass()
+	for range st.queue.wake {
+		st.lead()
 	}
 }
 
-// pass carries out batches until the queue is empty.
-func (st *Store) pass() {
-	d := &st.door
+// lead commits batches until the queue is empty.
+func (st *Store) lead() {
+	q := &st.queue
 	for {
-		d.mu.Lock()
+		q.mu.Lock()
 		n, weight := 0, 0
-		for n < len(d.queue) && (n == 0 || d.queue[0].run == nil && d.queue[n].run == nil && weight+d.queue[n].weight() <= maxBatch) {
-			weight += d.queue[n].weight()
+		for n < len(q.waiting) && (n == 0 || q.waiting[0].run == nil && q.waiting[n].run == nil && weight+q.waiting[n].weight() <= maxBatch) {
+			weight += q.waiting[n].weight()
 			n++
 		}
 		if n == 0 {
-			d.busy = false
-			d.left.Broadcast()
-			d.mu.Unlock()
+			q.hasLeader = false
+			q.idle.Broadcast()
+			q.mu.Unlock()
 			return
 		}
-		d.batch = append(d.batch[:0], d.queue[:n]...)
-		rest := copy(d.queue, d.queue[n:])
-		clear(d.queue[rest:])
-		d.queue = d.queue[:rest]
-		d.mu.Unlock()
-		st.carryOut(d.batch)
-		clear(d.batch)
+		q.batch = append(q.batch[:0], q.waiting[:n]...)
+		rest := copy(q.waiting, q.waiting[n:])
+		clear(q.waiting[rest:])
+		q.waiting = q.waiting[:rest]
+		q.mu.Unlock()
+		st.commitBatch(q.batch)
+		clear(q.batch)
 	}
 }
 
-// carryOut takes one batch through.
-func (st *Store) carryOut(batch []*write) {
+// commitBatch takes one batch through all steps.
+func (st *Store) commitBatch(batch []*write) {
 	if run := batch[0].run; run != nil {
 		err := run()
-		st.hub.tell()
+		st.hub.publish()
 		batch[0].done(0, err)
 		return
 	}
-	d := &st.door
-	d.entries = d.entries[:0]
-	clear(d.pending)
-	clear(d.pendingBoxes)
-	d.boxes, st.numbered = 0, st.revision
+	q := &st.queue
+	q.entries = q.entries[:0]
+	clear(q.pending)
+	clear(q.pendingBoxes)
+	q.boxes, st.numbered = 0, st.revision
 	if len(batch) > 1 {
-		d.warm(batch)
+		q.warm(batch)
 	}
 	for _, w := range batch {
 		if w.err = st.prepare(w, len(batch) > 1); w.err == nil {
-			d.entries = w.appendEntries(d.entries)
+			q.entries = w.appendEntries(q.entries)
 		}
 	}
-	if len(d.entries) > 0 {
-		if err := st.timed(d.entries); err != nil {
+	if len(q.entries) > 0 {
+		if err := st.timed(q.entries); err != nil {
 			for _, w := range batch {
 				if w.err == nil {
 					w.err = errors.Join(err, w.discard())
@@ -210,16 +211,16 @@ func (st *Store) carryOut(batch []*write) {
 			}
 		}
 	}
-	// After what comes behind them in the batch, perhaps to the same features.
+	// After the later writes of the batch, which may be to the same features.
 	for _, w := range undo {
 		w.err = st.undo(w)
 	}
-	st.hub.tell()
+	st.hub.publish()
 	for _, w := range batch {
 		st.counters.count(w, w.err)
 		w.done(w.revision, w.err)
 	}
-	clear(d.entries)
+	clear(q.entries)
 }
 
 func (w *write) entry() disk.Entry {
@@ -241,8 +242,8 @@ func (w *write) discard() error {
 	return w.coll.set.m.Discard(w.ref)
 }
 
-// undo is for a write that is in the log, and could not be published: what it has
-// changed is written anew as it was before, so that the log tells what readers see.
+// undo reverts a write that is in the log, and could not be published: it logs the
+// state before that write again, so that the log agrees with what readers see.
 func (st *Store) undo(w *write) error {
 	if w.box != nil {
 		return st.undoBoxes(w)
@@ -264,14 +265,14 @@ func (st *Store) undo(w *write) error {
 	return errors.Join(w.err, err)
 }
 
-// through runs f inside the door, alone.
-func (st *Store) through(f func() error) error {
+// runAlone runs f as a batch of its own, in the commit leader.
+func (st *Store) runAlone(f func() error) error {
 	ended := make(chan error, 1)
 	st.submit(&write{run: f, done: func(_ uint64, err error) { ended <- err }})
 	return <-ended
 }
 
-// publish makes a write seen.
+// publish makes a write visible to readers.
 func (st *Store) publish(w *write) error {
 	if w.box != nil {
 		return st.publishBoxes(w)
@@ -290,8 +291,8 @@ func (st *Store) publish(w *write) error {
 	return err
 }
 
-// unseen is for a write that was not published. The next one of the feature comes, for
-// the schema, after what was before this one.
+// unseen handles a write that was not published. For the schema, the feature's next
+// write follows the state before this one.
 func (w *write) unseen(after []*write) {
 	if w.box != nil || w.alike {
 		return
@@ -304,8 +305,8 @@ func (w *write) unseen(after []*write) {
 	}
 }
 
-// seen tells the collection's schema of a write that readers see. What it opens was
-// opened before.
+// seen updates the collection's schema after a write became visible. The values that it
+// opens were opened before.
 func (w *write) seen() {
 	w.coll.revision.Store(w.revision)
 	if w.alike {
