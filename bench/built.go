@@ -8,8 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// noteInserts is the number of inserts between two progress notes: about a
-// second.
+// noteInserts is the number of inserts between two notes: about a second.
 const noteInserts = 250_000
 
 // InsertAll inserts items one by one in their order, as the paper builds its

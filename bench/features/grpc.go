@@ -80,8 +80,7 @@ func (s *grpcServer) answer(_ any, stream grpc.ServerStream) error {
 // tries is how many searches are tried for the median size.
 const tries = 501
 
-// teach makes the echo return a search's answer: the one of median size, of
-// tries searches.
+// teach makes the echo return the median answer by size of tries searches.
 func (s *grpcServer) teach(ctx context.Context, qs []Query) error {
 	c, err := grpc.NewClient(s.l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -72,8 +72,7 @@ func (r *runner) writes(ctx context.Context, work string, srv *served) error {
 	})
 }
 
-// inServer makes a server child run a job in its process, whose time is the
-// server's.
+// inServer makes a server child run a job, whose time is the server's.
 func (r *runner) inServer(ctx context.Context, job LoadJob, srv *served) (one run, err error) {
 	if err := srv.Send(toServer{Load: &job}); err != nil {
 		return one, err

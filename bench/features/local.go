@@ -16,8 +16,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// local runs a work in the server's process: with its store, or with its disk
-// alone.
+// local runs a work in the server's process: with its store, or its disk alone.
 func (s *catfishServer) local(ctx context.Context, job LoadJob, began time.Time) (*Sample, error) {
 	w, err := newWrites(job)
 	if err != nil {
@@ -89,14 +88,13 @@ func diskStep(w *writes, job LoadJob) (step, *os.File, error) {
 	}, file, nil
 }
 
-// diskBytes is where writing wraps to the file's begin: a log's files are
-// reused too.
+// diskBytes is where writing wraps to the begin: a log's files are reused too.
 const diskBytes = 1 << 30
 
 // ErrWrong is wrapped when answers are wrong.
 var ErrWrong = errors.New("bench: wrong answers")
 
-// LocalMain runs a child that runs a work alone.
+// LocalMain runs a child that works alone.
 func LocalMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	p := child.NewPipe(in, out)
 	var job LocalJob

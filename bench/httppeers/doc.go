@@ -8,9 +8,8 @@
 //	go run . --catfish ../../bin/catfish --tile38 tile38-server --json rows.jsonl
 //	go run . --catfish ../../bin/catfish --features 20000 --rounds 1 --duration 1s
 //
-// It is a module of its own, so that programs that import Catfish inherit no
-// client of another server. docs/decisions/http-peers.md has the choices and
-// their reasons.
+// It is a module of its own, so that programs that import Catfish inherit no client
+// of another server. docs/decisions/http-peers.md says what was chosen, and why.
 //
 // # The works
 //

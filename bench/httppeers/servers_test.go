@@ -24,8 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each peer's answers to each work match the places, and no process or file
-// remains.
+// Each peer's answers to each work match the places, and nothing remains.
 func TestRun(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	// PostgreSQL's user must be able to enter its directory.

@@ -116,8 +116,7 @@ const tile38Limit = "100000000"
 
 var errTile38 = errors.New("unexpected answer of Tile38")
 
-// items appends the objects unchanged: Tile38 stores features as their original
-// text.
+// items appends the objects unchanged: Tile38 stores features as text.
 func (t tile38) items(ctx context.Context, dst []byte, b [4]float64, limit int) ([]byte, int, error) {
 	n := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	found, err := t.ask(ctx, "LIMIT", strconv.Itoa(limit), "OBJECTS", "BOUNDS", n(b[1]), n(b[0]), n(b[3]), n(b[2]))

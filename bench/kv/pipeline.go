@@ -51,8 +51,7 @@ func (w *worker) modify(ctx context.Context, start time.Time) error {
 	w.second = w.second[:0]
 	for i := range w.reads {
 		if op := &w.reads[i]; op.Kind == ycsb.ReadModifyWrite {
-			// The value that was read has been checked: its buffer takes the
-			// new one.
+			// The value read has been checked: its buffer takes the new one.
 			r := &w.many[i]
 			r.Value = op.AppendValue(r.Value[:0])
 			w.second = append(w.second, Request{Key: op.Key, Value: r.Value, Put: true})

@@ -34,8 +34,7 @@ func all(t *testing.T) []string {
 	return n
 }
 
-// names are those of this process's namespaces: tests of other packages have
-// networks too.
+// names are this process's: tests of other packages have networks too.
 func names(t *testing.T) []string {
 	t.Helper()
 	own := fmt.Sprintf("%s%d-", prefix, os.Getpid())

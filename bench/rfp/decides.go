@@ -7,8 +7,7 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// Clients that decide by the time of their calls whether answers are fetched or
-// written.
+// Clients that decide by their calls' times whether answers are fetched.
 
 // A server whose clients decide.
 type decided struct {

@@ -111,8 +111,7 @@ func (l *lab) inbound(bytes int) float64 {
 	return l.verbs(sim.Verbs{Op: sim.MicroRead, Bytes: bytes, Threads: 35})
 }
 
-// crossover is the size from which on reads from the server are no faster than
-// its writes.
+// crossover is the size from which on reads are no faster than the server's writes.
 func (l *lab) crossover() float64 {
 	const step, end = 256, 8192
 	for bytes := step; bytes <= end && l.err == nil; bytes += step {

@@ -145,8 +145,7 @@ func TestDecides(t *testing.T) {
 	}
 }
 
-// Fitted numbers are met, and most of the others; each missed one has a
-// reason.
+// Fitted numbers are met, and most of the others; the missed have a reason.
 func TestFits(t *testing.T) {
 	p := page(t)
 	for _, tb := range p.Tables {

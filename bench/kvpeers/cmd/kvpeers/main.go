@@ -188,8 +188,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, o.Validate(o.known())
 }
 
-// schemes parses a list, and returns how many operations of each scheme are in
-// flight.
+// schemes parses a list, and returns the in-flight operations of each scheme.
 func (o *options) schemes(list string, peer int) {
 	switch {
 	case list != "":
