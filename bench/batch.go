@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Batcher is a Conn that makes many searches in one call, for Config.Batch.
+// Batcher is a Conn that makes many searches in one call (Config.Batch).
 type Batcher interface {
 	// SearchMany calls each with the objects that intersect each of the
 	// rectangles, in their order.

@@ -8,12 +8,11 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// noteInserts is after how many inserts a load says how far it is: every
-// second or so.
+// noteInserts is the number of inserts between two notes: about a second.
 const noteInserts = 250_000
 
 // InsertAll inserts items one by one in their order, as the paper builds its
-// tree (section V-B). note is told how far it is. The error is the tree's or
+// tree (section V-B). note receives the progress. Errors are the tree's or
 // ctx's.
 func InsertAll(ctx context.Context, tree *rstar.Tree, items []rstar.Item, note func(string)) error {
 	for i, it := range items {
@@ -30,7 +29,7 @@ func InsertAll(ctx context.Context, tree *rstar.Tree, items []rstar.Item, note f
 	return nil
 }
 
-// TreeText says in words how a tree is made.
+// TreeText describes in words how a tree is built.
 func TreeText(s rstar.Strategy, inserted bool) string {
 	if inserted {
 		return s.String() + " R*-tree, objects inserted one by one"
@@ -38,8 +37,8 @@ func TreeText(s rstar.Strategy, inserted bool) string {
 	return s.String() + " R*-tree, loaded at once"
 }
 
-// BackoffOf is what a row of a scheme says of Algorithm 1: b with its defaults
-// filled in, and nothing for schemes without it.
+// BackoffOf returns what a scheme's row reports of Algorithm 1: b with its
+// defaults filled in, or the zero value for schemes without it.
 func BackoffOf(scheme string, b policy.Backoff) policy.Backoff {
 	if s, err := policy.SchemeByName(scheme); err != nil || !s.Backoff {
 		return policy.Backoff{}

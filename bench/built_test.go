@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestStartCatfishTree: the server's tree is the one that rstar makes by the
-// job's strategy, of the same objects, in the same way.
+// TestStartCatfishTree: the server's tree equals the one that rstar builds
+// from the same objects, with the job's strategy and in the same way.
 func TestStartCatfishTree(t *testing.T) {
 	src, err := OpenDataset("uniform", 4000, 3)
 	if err != nil {
@@ -72,13 +72,13 @@ func TestStartCatfishTree(t *testing.T) {
 			}
 		}
 	}
-	if len(shapes) < 3 { // Strategies differ only in what is inserted.
+	if len(shapes) < 3 { // Strategies differ only for inserted objects.
 		t.Errorf("trees of %v only: these objects tell nothing", shapes)
 	}
 }
 
-// TestInsertAll says how far it is, stops when it is told to, and says which
-// object could not be inserted.
+// TestInsertAll: InsertAll reports its progress, stops when ctx is cancelled,
+// and names the object that could not be inserted.
 func TestInsertAll(t *testing.T) {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {
@@ -110,9 +110,9 @@ func TestInsertAll(t *testing.T) {
 	}
 }
 
-// TestKnobsAreToldAndKept: what configures tree and policy reaches the
-// children, and the rows. Rows without it are of what was always so.
-func TestKnobsAreToldAndKept(t *testing.T) {
+// TestKnobsReachChildrenAndRows: the settings of tree and policy reach the
+// children and the rows. Rows without them stand for the defaults.
+func TestKnobsReachChildrenAndRows(t *testing.T) {
 	cfg := Config{
 		Schemes: []string{"fast", "paper"}, Strategy: rstar.Original, Inserted: true,
 		Backoff: policy.Backoff{N: 4, Predictor: policy.Mean},
@@ -169,7 +169,7 @@ func again(t *testing.T, v, to any) {
 	}
 }
 
-// TestStepsKnobs: rows of load steps say it, too.
+// TestStepsKnobs: rows of load steps have these settings too.
 func TestStepsKnobs(t *testing.T) {
 	cfg := quickStep()
 	cfg.Schemes = []string{"paper"}

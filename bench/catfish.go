@@ -64,7 +64,7 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 	return s, nil
 }
 
-// gather reads what is to be loaded, not more than the tree or memory takes.
+// gather reads the objects to load, at most as many as the tree or memory takes.
 func gather(t *rstar.Tree, src *datasets.Source) ([]rstar.Item, error) {
 	g := datasets.NewGather(t)
 	err := g.Read(src)
@@ -127,7 +127,7 @@ func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
 	return c, nil
 }
 
-// Dial connects as the job says; of opts it takes what a job does not say.
+// Dial connects as the job says; opts supplies the options that a job lacks.
 func (job ClientJob) Dial(ctx context.Context, opts catfish.Options) (CatfishConn, error) {
 	opts.Transport, opts.Policy, opts.Fabric = job.Transport, job.Policy, catfish.Fabric(job.Fabric)
 	opts.Backoff = job.Backoff

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// ClientMain is the life of a client child. It returns after the last
-// sample, when in ends, when ctx is done or a call fails.
+// ClientMain runs a client child. It returns after the last sample, when in
+// ends, when ctx is done or a call fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -49,11 +49,11 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) e
 		return p.Fail(err)
 	}
 	again := make(chan struct{}, 1)
-	go func() { // Its end is ours.
+	go func() { // The process ends with its input.
 		for p.Read(&cmd) == nil {
 			select {
 			case again <- struct{}{}:
-			default: // More than it should say.
+			default: // An unexpected message.
 			}
 		}
 		cancel()
@@ -88,7 +88,7 @@ func dialAll(ctx context.Context, job ClientJob, dial Dialer) ([]Conn, error) {
 	open := slices.DeleteFunc(conns, func(c Conn) bool { return c == nil })
 	for _, err := range errs {
 		if err != nil {
-			return open, err // The others say the same.
+			return open, err // The other errors are the same.
 		}
 	}
 	return open, nil
@@ -113,14 +113,14 @@ func (l *load) report(ctx context.Context, p *child.Pipe) error {
 		if ok, err := l.wait(due, start, ended); !ok {
 			return err
 		}
-		// No call is no throughput, but a machine that did something else.
+		// No call means that the machine ran something else.
 		for only && !l.called() {
 			if ok, err := l.wait(time.Now().Add(callEvery), start, ended); !ok {
 				return err
 			}
 		}
 		s := l.take()
-		if i < 0 { // The warm-up's.
+		if i < 0 { // The sample of the warm-up.
 			continue
 		}
 		if err := p.Write(fromChild{Sample: s}); err != nil {
@@ -131,10 +131,10 @@ func (l *load) report(ctx context.Context, p *child.Pipe) error {
 	return <-ended
 }
 
-// callEvery is how often a sample that is over looks for the first call.
+// callEvery is how often a sample past its end looks for the first call.
 const callEvery = 10 * time.Millisecond
 
-// called is whether a call has ended since the last sample.
+// called reports whether a call has ended since the last sample.
 func (l *load) called() bool {
 	for _, w := range l.works {
 		w.mu.Lock()

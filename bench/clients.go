@@ -54,7 +54,7 @@ func readyClients(ctx context.Context, clients []*child.Process) ([]ClientReady,
 	return ready, nil
 }
 
-// begin lets clients go.
+// begin starts the clients' load.
 func begin(clients []*child.Process) error {
 	for _, c := range clients {
 		if err := c.Send(toChild{Go: true}); err != nil {

@@ -36,11 +36,11 @@ type Config struct {
 	Procs    int           // client processes; 1
 	Warmup   time.Duration // not measured; 1 s
 	Duration time.Duration // measured; 5 s
-	// Requests, if not 0, ends the measured interval by count instead:
-	// each client makes this many calls, over all its goroutines, after a
-	// tenth as many for warming up. Warmup means nothing then; Duration, if
-	// not 0, is when the interval ends at the latest, and the warm-up after
-	// a tenth of it: what was not made until then is cut, see Row.Cut.
+	// Requests, if not 0, ends the measured interval by count instead: each
+	// client makes this many calls, over all its goroutines, after a tenth as
+	// many for warming up. Warmup means nothing then; Duration, if not 0, is
+	// when the interval ends at the latest, and the warm-up after a tenth of
+	// it: calls not made until then are cut, see Row.Cut.
 	Requests int
 	// Detail adds to each row the distribution of latencies, and with
 	// Requests what happened over time.
@@ -68,7 +68,7 @@ type Config struct {
 	Commit string // of the program, for the rows
 }
 
-// DefaultSchemes are all that the paper compares, and the default policy.
+// DefaultSchemes are all schemes that the paper compares, and the default policy.
 var DefaultSchemes = []string{
 	"tcp", "fast-polling", "fast", "offload-single", "offload", "paper", policy.Default,
 }
@@ -77,7 +77,7 @@ var DefaultSchemes = []string{
 const (
 	maxClients  = 1 << 14
 	maxInFlight = 1 << 12
-	maxBatch    = 1 << 10 // what minQueries is enough for
+	maxBatch    = 1 << 10 // for which minQueries suffices
 	maxRepeat   = 1000
 	maxRequests = 1 << 31
 	maxObjects  = 1 << 32 // the tree's chunks are numbered by 32 bits
@@ -179,7 +179,7 @@ func (c Config) Validate(known []string) error {
 	return CheckCores(c.ServerCPUs, c.ClientCPUs)
 }
 
-// checkTree checks what a server makes its tree of.
+// checkTree checks the settings from which a server builds its tree.
 func checkTree(nodeBytes int, slabBytes int64, by rstar.Strategy) error {
 	if err := (rstar.Options{NodeBytes: nodeBytes, SlabBytes: slabBytes, Strategy: by}).Validate(); err != nil {
 		return fmt.Errorf("%w: node-bytes %d, slab-bytes %d: %w", ErrConfig, nodeBytes, slabBytes, err)
@@ -202,7 +202,7 @@ func CheckCores(server, client affinity.Set) error {
 	return nil
 }
 
-// serverJob is what the server of one scheme is told.
+// serverJob is the job of the server of one scheme.
 func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
@@ -222,7 +222,7 @@ func Polls(scheme string) bool {
 // that polls: for accepting, sampling its load and answering its parent.
 const spareProcs = 8
 
-// maxProcs is the server's GOMAXPROCS, 0: as it is.
+// maxProcs is the server's GOMAXPROCS, 0: unchanged.
 func (c Config) maxProcs() int {
 	if !c.WorkerPerConnection {
 		return 0
@@ -230,8 +230,8 @@ func (c Config) maxProcs() int {
 	return c.Clients + spareProcs
 }
 
-// clientJob is what client process proc of one scheme is told. The
-// clients are dealt out to the processes as evenly as can be.
+// clientJob is the job of client process proc of one scheme. The clients are
+// distributed evenly over the processes.
 func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob {
 	job := ClientJob{
 		Addr: server.Addr, Transport: c.Transport, Fabric: c.Fabric, Policy: scheme, Backoff: c.Backoff,

@@ -14,7 +14,7 @@ type Conn interface {
 	// Nearest returns how many objects it found, at most k.
 	Nearest(ctx context.Context, x, y float64, k int) (int, error)
 	Insert(ctx context.Context, r rstar.Rect, id uint64) error
-	// Delete and Update report whether the object was there.
+	// Delete and Update report whether the object existed.
 	Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, error)
 	Update(ctx context.Context, from, to rstar.Rect, id uint64) (bool, error)
 	// Counters returns totals since the connection was made.
@@ -35,13 +35,13 @@ type Counters struct {
 	Reads      uint64 `json:"reads"`       // RDMA Reads posted
 	RoundTrips uint64 `json:"round_trips"` // of searches, in sequence
 	Bytes      uint64 `json:"bytes"`       // read, sent and received, all calls
-	Restarts   uint64 `json:"restarts"`    // searches begun anew
+	Restarts   uint64 `json:"restarts"`    // searches begun again
 	TornReads  uint64 `json:"torn_reads"`  // nodes read again
 	Cached     uint64 `json:"cached"`      // cached nodes used instead of a read
-	Repairs    uint64 `json:"repairs"`     // of these, had changed and were read again
+	Repairs    uint64 `json:"repairs"`     // of these, read again after a change
 
-	// Of answers that the client fetches: of Reads, and of these that found nothing;
-	// times that it had them written from then on.
+	// Of answers that the client fetches: the Reads of answers, and of these
+	// the Reads that found nothing; how often it switched to written answers.
 	AnswerReads   uint64 `json:"answer_reads"`
 	AnswersMissed uint64 `json:"answers_missed"`
 	AnswerChanges uint64 `json:"answer_changes"`

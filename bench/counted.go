@@ -13,9 +13,9 @@ import (
 // buffers; the paper does not say how it warmed up.
 const warmupShare = 10
 
-// reportCounted makes the job's number of calls, or as many as there is
-// time for, and sends one sample of them. Between warm-up and measure it waits for the parent, so that all
-// processes begin together and the server's usage is read in between.
+// reportCounted makes the job's number of calls, or as many as time permits, and
+// sends one sample of them. Between warm-up and measure it waits for the parent,
+// so that all processes begin together and the server's usage is read in between.
 func (l *load) reportCounted(ctx context.Context, p *child.Pipe, again <-chan struct{}) error {
 	calls, most := l.job.Requests, l.job.Interval
 	if err := l.run(ctx, (calls+warmupShare-1)/warmupShare, most/warmupShare); err != nil {
@@ -26,10 +26,10 @@ func (l *load) reportCounted(ctx context.Context, p *child.Pipe, again <-chan st
 	}
 	select {
 	case <-ctx.Done():
-		return nil // The parent is gone.
+		return nil // The parent has ended.
 	case <-again:
 	}
-	l.take() // The warm-up's.
+	l.take() // Drop the sample of the warm-up.
 	moments := l.watch()
 	err := l.run(ctx, calls, most)
 	s := l.take()
@@ -45,8 +45,8 @@ func (l *load) reportCounted(ctx context.Context, p *child.Pipe, again <-chan st
 	return p.Write(fromChild{Sample: s})
 }
 
-// measureCounted has the clients warm up and make their calls, and reads
-// the server's usage before the first and after the last of them.
+// measureCounted lets the clients warm up and make their calls, and reads the
+// server's usage before the first and after the last of them.
 func (o *outcome) measureCounted(ctx context.Context, srv *child.Process, clients []*child.Process) error {
 	release := func(until Phase) error {
 		if err := begin(clients); err != nil {
@@ -112,7 +112,7 @@ func (l *load) watch() func() []Moment {
 	return func() []Moment {
 		close(stop)
 		<-ended
-		add() // What came after the last tick.
+		add() // The part after the last tick.
 		return t.moments
 	}
 }

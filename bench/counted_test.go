@@ -90,7 +90,7 @@ func TestRunCut(t *testing.T) {
 			t.Errorf("%s: cut at %v s, %v calls/s", r.Scheme, r.DurationS, r.OpsPerS)
 		}
 	}
-	// One with time to spare is not.
+	// A run with time to spare is not cut.
 	cfg.Requests, cfg.Duration = 50, time.Hour
 	if rows, err = runQuick(t, cfg, ""); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func TestRunCut(t *testing.T) {
 	}
 }
 
-// However long a run is, its moments stay few and lose nothing.
+// A long run has few moments too, and their sums lose nothing.
 func TestTimeline(t *testing.T) {
 	for _, n := range []int{1, maxMoments, maxMoments + 1, 10*maxMoments + 7} {
 		var l timeline

@@ -50,7 +50,7 @@ func (c DemoConfig) withDefaults() DemoConfig {
 	def(&c.Policy, "default")
 	// Of the map's extent. Such a view holds 1,700 road segments on average:
 	// it costs the server half as much again as the client, so that one core
-	// of clients saturates one of the server. At 0.2 it is the other way.
+	// of clients saturates one of the server. At 0.2 the client costs more.
 	def(&c.Scale, "0.5")
 	def(&c.Procs, 2)
 	def(&c.Clients, 4)
@@ -68,7 +68,7 @@ type Frame struct {
 	FastPerS  float64       // searches by fast messaging
 	OffPerS   float64       // searches by offloading
 	ServerCPU float64       // the server's own share of its cores, 0 to 1
-	CoresCPU  float64       // all use of these, as the clients were told
+	CoresCPU  float64       // all use of these cores, from the last heartbeat
 	P50, P99  time.Duration
 	Mean      time.Duration // latency
 	Busy      int           // r_busy: the largest of all clients
@@ -89,13 +89,13 @@ type ClientFrame struct {
 
 // Show receives what happens during a demo, from one goroutine.
 type Show interface {
-	// Note is told what is being prepared.
+	// Note receives what is being prepared.
 	Note(string)
-	// Begin is told once when everything runs.
+	// Begin is called once when everything runs.
 	Begin(ServerReady, Info, DemoConfig)
-	// Frame is told once per interval.
+	// Frame is called once per interval.
 	Frame(Frame)
-	// End is told the summary, also after Ctrl-C if there was a frame.
+	// End receives the summary, also after Ctrl-C if there was a frame.
 	End(Summary)
 }
 
@@ -113,12 +113,11 @@ type Summary struct {
 	OffloadedFirst time.Duration // when the first frame offloaded; -1: never
 }
 
-// loadProfile gives the share of the duration at which each step begins,
-// and how long a goroutine then rests between two calls. The 128 of them
-// ask for 1,280, 3,200 and 6,400 searches a second, then for all that
-// they can get, which saturates the server, and for little again. Full
-// load is long, for the back-off to be seen growing; the end shows the
-// clients coming back.
+// loadProfile gives the share of the duration at which each step begins, and
+// how long a goroutine then rests between two calls. The 128 of them ask for
+// 1,280, 3,200 and 6,400 searches a second, then for the maximum, which
+// saturates the server, and for little again. Full load lasts long enough to
+// show the back-off growing; the end shows the clients returning to messages.
 var loadProfile = []struct {
 	at    float64
 	pause time.Duration
@@ -165,10 +164,10 @@ func (c DemoConfig) steps() []Step {
 	return steps
 }
 
-// Demo runs a server and clients in processes of their own for
-// cfg.Duration and tells show what happens. It ends early, without an
-// error, when ctx is done. Other errors wrap ErrConfig or child.ErrFailed. No
-// child outlives the call.
+// Demo runs a server and clients in processes of their own for cfg.Duration
+// and reports what happens to show. It ends early, without an error, when ctx
+// is done. Other errors wrap ErrConfig or child.ErrFailed. No child outlives
+// the call.
 func Demo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) error {
 	cfg = cfg.withDefaults()
 	if cfg.Interval <= 0 || cfg.Duration < cfg.Interval {
@@ -177,7 +176,7 @@ func Demo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) err
 	}
 	err := runDemo(ctx, cfg, spawn, show)
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is a way to end it.
+		return nil // Ctrl-C ends a demo regularly.
 	}
 	return err
 }
@@ -196,9 +195,9 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 	return drive(ctx, cfg, ready, usage, spawn, show)
 }
 
-// Drive runs clients in processes of their own against a server that is there,
-// and otherwise does as Demo does. usage is asked for the server's processor
-// time. When ctx is done, the error is its cause.
+// Drive runs clients in processes of their own against a running server, and
+// otherwise works like Demo. usage is asked for the server's processor time.
+// When ctx is done, the error is its cause.
 func Drive(ctx context.Context, cfg DemoConfig, on ServerReady, usage func(context.Context) (Usage, error),
 	spawn child.Spawn, show Show) error {
 	cfg = cfg.withDefaults()
@@ -238,7 +237,7 @@ func drive(ctx context.Context, cfg DemoConfig, ready ServerReady, usage func(co
 	return watch(ctx, cfg, usage, clients, info, show)
 }
 
-// watch lets the clients go and turns their samples into frames.
+// watch starts the clients' load and turns their samples into frames.
 func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usage, error), clients []*child.Process,
 	info Info, show Show) error {
 	from, err := usage(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/internal/longer"
 )
 
-// record keeps what a demo tells.
+// record keeps what a demo reports.
 type record struct {
 	began   int
 	frames  []Frame
@@ -126,8 +126,8 @@ func TestTextShow(t *testing.T) {
 	golden(t, "demo.txt", []byte(showAll(false, "paper")))
 	golden(t, "demo-cost.txt", []byte(showAll(false, "cost")))
 	live := showAll(true, "cost")
-	// The second picture starts where the first did, and each of its
-	// lines wipes what stood there.
+	// The second picture starts where the first did, and each of its lines
+	// clears the old text.
 	first, second, _ := strings.Cut(live, "\x1b[7A")
 	if strings.Count(first, "\x1b[K\n") != 7 ||
 		strings.Count(second, "\x1b[K\n") != 8 || !strings.Contains(second, "summary") {

@@ -1,6 +1,6 @@
-// Package bench measures Catfish: it starts a server and clients as
-// processes of their own, each confined to the cores that it is given,
-// lets the clients work in a closed loop and reports what came out.
+// Package bench measures Catfish: it starts a server and clients as processes
+// of their own, each confined to its cores, lets the clients work in a closed
+// loop and reports the results.
 //
 // # Processes
 //
@@ -20,23 +20,22 @@
 // when its last call is done; between both the parent reads the server's
 // usage.
 //
-// What they say is in wire.go; package child starts and ends them.
+// The messages are in wire.go; package child starts and ends the processes.
 //
 // # Figures
 //
-// The loop is closed: each of clients × in-flight goroutines makes one
-// call at a time and times it around the call, so latency includes the
-// queueing that the load itself causes, and no pause of the system can
-// hide (there is no schedule to fall behind). It leaves out the time that
-// a goroutine waits for a core between two calls, which clients on busy
-// cores have. Queries are drawn before
-// the clock starts. Every scheme gets a fresh server with the same data
-// and the same queries; a share of them is verified: when the mix only
-// reads, all schemes must return the same objects.
+// The loop is closed: each of clients × in-flight goroutines makes one call at
+// a time and times it around the call, so latency includes the queueing that
+// the load itself causes, and no pause of the system can hide (there is no
+// schedule to fall behind). It leaves out the time that a goroutine waits for
+// a core between two calls, as happens on busy cores. Queries are drawn before
+// the clock starts. Every scheme gets a fresh server with the same data and
+// the same queries; a share of them is verified: when the mix only reads, all
+// schemes must return the same objects.
 //
-// Read Config for the knobs, Row for the figures, Run for the driver.
-// Package child starts the processes and carries what they say, package
-// replay works off a list of queries instead of drawing them.
-// Package paper runs the paper's experiments with it, package report draws
-// them, package netns is the network between.
+// Read Config for the knobs, Row for the figures, Run for the driver. Package
+// child starts the processes and carries their messages, package replay works
+// off a list of queries instead of drawing them. Package paper runs the
+// paper's experiments with it, package report draws them, package netns is the
+// network between.
 package bench

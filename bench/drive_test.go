@@ -14,7 +14,7 @@ func there() ServerReady {
 	return ServerReady{Addr: "there", Objects: 3, Bounds: rstar.Rect{MaxX: 2, MaxY: 4}}
 }
 
-// TestDrive: clients against a server that was there before, each by itself.
+// TestDrive: clients of a server that ran before, reported one by one.
 func TestDrive(t *testing.T) {
 	cfg := quickDemo()
 	cfg.Each, cfg.Changing = true, true
@@ -52,7 +52,7 @@ func TestDrive(t *testing.T) {
 	}
 }
 
-// TestDriveEnds: with the reason, when it is stopped; and with the client's error.
+// TestDriveEnds: with the cause when it is stopped, and the client's error.
 func TestDriveEnds(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -76,7 +76,7 @@ func TestDriveEnds(t *testing.T) {
 	}
 }
 
-// TestPlanChanging: only where nobody writes a query must find the same twice.
+// TestPlanChanging: a query must find the same twice only if no client writes.
 func TestPlanChanging(t *testing.T) {
 	for _, changing := range []bool{false, true} {
 		plans, err := newPlans(ClientJob{

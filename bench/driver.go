@@ -8,12 +8,11 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// Run measures the schemes of cfg one after the other, each with a fresh
-// server, in Repeat rounds, and returns one row per scheme. In rounds, and
-// each beginning with another scheme, because machines drift: what is
-// compared must be measured side by side. After a scheme's last run it
-// calls done with the finished row; note is told what goes on. Both are
-// called from Run's goroutine.
+// Run measures the schemes of cfg sequentially, each with a fresh server, in
+// Repeat rounds, and returns one row per scheme. Each round begins with
+// another scheme, because machines drift: compared runs must be measured side
+// by side. After a scheme's last run it calls done with the finished row; note
+// receives the progress. Both are called from Run's goroutine.
 //
 // Errors wrap ErrConfig (nothing was started), child.ErrFailed or ErrResults
 // (schemes disagree on a mix that only reads), or are ctx's cause. Rows
@@ -87,9 +86,9 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn,
 	return o, o.measure(ctx, cfg, srv, clients)
 }
 
-// measure lets the clients go and reads the server's processor time at
-// both ends of their measured interval. The readings lie as far apart as
-// the server says, so a late parent does not bend the utilisation.
+// measure starts the clients' load and reads the server's processor time at
+// both ends of their measured interval. The readings lie as far apart as the
+// server says, so a late parent does not bend the utilisation.
 func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients []*child.Process) error {
 	start := time.Now()
 	if err := begin(clients); err != nil {

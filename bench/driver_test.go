@@ -40,7 +40,7 @@ func runQuick(t *testing.T, cfg Config, fault string) ([]Row, error) {
 	return rows, err
 }
 
-// longQuick is runQuick, for so long that every run of every kind sees calls.
+// longQuick is runQuick with a duration in which every kind of run sees calls.
 func longQuick(t *testing.T, cfg Config, fault string) (rows []Row) {
 	t.Helper()
 	longer.Measure(t, cfg.Duration, func(d time.Duration) error {
@@ -104,8 +104,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A measurement in which no call ended goes on until one did.
-func TestRunLate(t *testing.T) {
+// A measurement in which no call ended continues until one has ended.
+func TestMeasurementWaitsForFirstCall(t *testing.T) {
 	cfg := quickConfig()
 	cfg.Warmup, cfg.Duration, cfg.Mix = time.Millisecond, 20*time.Millisecond, Mix{Insert: 100}
 	rows, err := runQuick(t, cfg, "late")
@@ -146,8 +146,8 @@ func TestRunPinned(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong in a child becomes an error that says it, and no
-// child stays behind (goleak would find the goroutine that reads it).
+// Whatever goes wrong in a child becomes an error that names it, and no child
+// survives (goleak would find the goroutine that reads it).
 func TestRunFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault string
@@ -233,8 +233,8 @@ func TestClientsAreDealtEvenly(t *testing.T) {
 	}
 }
 
-// TestServerJob: servers of both polling schemes poll, and one with a thread for
-// each connection has more of GOMAXPROCS than connections.
+// TestServerJob: servers of both polling schemes poll, and with a thread for
+// each connection GOMAXPROCS exceeds the number of connections.
 func TestServerJob(t *testing.T) {
 	cfg := Config{Clients: 100}.withDefaults()
 	for scheme, polls := range map[string]bool{
@@ -250,7 +250,7 @@ func TestServerJob(t *testing.T) {
 	}
 }
 
-// A child whose parent goes away ends by itself, at whatever stage.
+// A child ends when its parent does, at whatever stage.
 func TestChildrenEndWithTheirInput(t *testing.T) {
 	job, err := json.Marshal(testJob(SearchOnly))
 	if err != nil {

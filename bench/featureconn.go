@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// featureConn searches a collection of features. Nothing else is asked of it: the
-// mix must be SearchOnly.
+// featureConn searches a collection of features. It supports no other
+// operation: the mix must be SearchOnly.
 type featureConn struct {
 	CatfishConn
 	of *catfish.Features

@@ -15,12 +15,12 @@ const (
 	// x and y by t^-0.99 on (0.5, 1], mirrored into the four quadrants, with
 	// edges of the queries' scale.
 	PaperInserts Inserts = "paper"
-	// DataInserts are like the data: of the same generator for uniform and
-	// skewed, uniform within the bounds for everything else.
+	// DataInserts are like the data: from the same generator for uniform and
+	// skewed, uniform within the bounds for all other data sets.
 	DataInserts Inserts = "data"
 )
 
-// InsertKinds lists all, the default first.
+// InsertKinds lists all kinds, the default first.
 var InsertKinds = []Inserts{PaperInserts, DataInserts}
 
 func (k Inserts) validate() error {

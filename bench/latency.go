@@ -22,9 +22,9 @@ const (
 	// longer count as this long in quantiles; the dial and request
 	// timeouts are far below.
 	maxLatency = 100 * time.Second
-	// latencyDigits: two significant digits keep a histogram at 32 KiB,
-	// of which a run touches a few hundred bytes; three would take eight
-	// times as much cache from what is being measured.
+	// latencyDigits: two significant digits keep a histogram at 32 KiB, of
+	// which a run touches a few hundred bytes; three would take eight times as
+	// much cache from the measured code.
 	latencyDigits = 2
 )
 
@@ -45,7 +45,7 @@ func (l *Latency) RecordMany(d time.Duration, n int) {
 	l.sum += d * time.Duration(n)
 }
 
-// Merge adds what o holds.
+// Merge adds the durations of o.
 func (l *Latency) Merge(o *Latency) {
 	l.hist.Merge(o.hist)
 	l.sum += o.sum
@@ -77,7 +77,7 @@ func (l *Latency) Quantile(q float64) time.Duration {
 	return time.Duration(l.hist.ValueAtQuantile(q * 100))
 }
 
-// Figures sums the distribution up.
+// Figures summarises the distribution.
 func (l *Latency) Figures() OpFigures {
 	return OpFigures{
 		Count: l.Count(), MeanUs: stats.Micros(l.Mean()), P50Us: stats.Micros(l.Quantile(0.5)),
@@ -85,7 +85,7 @@ func (l *Latency) Figures() OpFigures {
 	}
 }
 
-// latencyJSON is how a distribution travels between processes.
+// latencyJSON is a distribution's form between processes.
 type latencyJSON struct {
 	SumNs int64  `json:"sum_ns"`
 	Hdr   []byte `json:"hdr"` // HdrHistogram V2, compressed, base64
@@ -115,7 +115,7 @@ func (l *Latency) UnmarshalJSON(b []byte) error {
 }
 
 // PowersOfTwo returns how many durations were at most 2^i us, or within 1 % of it,
-// but more than the one before; the last of the n counts has all that were longer.
+// but more than the power before; the last of the n counts has all longer ones.
 func (l *Latency) PowersOfTwo(n int) []int64 {
 	counts := make([]int64, n)
 	i := 0

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// ErrResults is wrapped when searches return what they must not: another
-// answer to the same query although nothing was written.
+// ErrResults is wrapped when searches return wrong results: another answer to
+// the same query although nothing was written.
 var ErrResults = errors.New("bench: results differ")
 
 // load is one client process's closed loop: goroutine i works on
@@ -39,7 +39,7 @@ type work struct {
 	seen tally
 	buf  []rstar.Item
 
-	many  Batcher      // conn, where searches are made together
+	many  Batcher      // conn, if one call makes several searches
 	rects []rstar.Rect // of one call
 }
 
@@ -84,9 +84,9 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 	return l, nil
 }
 
-// run works until each connection has made so many calls (0: for ever),
-// the time is over (0: never), ctx is done or a call fails, and returns
-// that call's error. When the time is over calls under way are completed.
+// run works until each connection has made calls calls (0: for ever), the time
+// most has passed (0: never), ctx is done or a call fails, and returns that
+// call's error. After most, in-flight calls are completed.
 func (l *load) run(ctx context.Context, calls int, most time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -123,8 +123,7 @@ func (l *load) share(i, calls int) int {
 	return calls/l.job.InFlight + btoi(i/len(l.conns) < calls%l.job.InFlight)
 }
 
-// take returns what happened since it was called last. One goroutine
-// calls it.
+// take returns what happened since its last call. One goroutine calls it.
 func (l *load) take() *Sample {
 	now := time.Now()
 	s := &Sample{
@@ -241,7 +240,7 @@ func (w *work) insert(ctx context.Context) error {
 	return nil
 }
 
-// same checks the answer to a query that nothing should have changed.
+// same checks that the answer to a query has not changed.
 func (p *plan) same(i, results int) error {
 	if p.results[i] < 0 {
 		p.results[i] = int32(results)
@@ -253,7 +252,7 @@ func (p *plan) same(i, results int) error {
 	return nil
 }
 
-// mustFind turns "not found" of an own object into an error.
+// mustFind turns "not found" of the goroutine's own object into an error.
 func mustFind(op Op, it rstar.Item, found bool, err error) error {
 	if err == nil && !found {
 		return fmt.Errorf("%w: %s of object %d at %v did not find it",

@@ -9,7 +9,7 @@ import (
 	"github.com/shirou/gopsutil/v3/mem"
 )
 
-// Machine is what points were measured on.
+// Machine describes the machine of a measurement.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"` // logical
@@ -20,13 +20,13 @@ type Machine struct {
 	Arch   string `json:"arch"`
 }
 
-// ThisMachine asks the system. What it does not tell is left empty: some
-// containers hide it, and no figure depends on it.
+// ThisMachine asks the system. Unknown values stay empty: some containers hide
+// them, and no figure depends on them.
 func ThisMachine() Machine {
 	m := Machine{
 		Cores: runtime.NumCPU(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
-	// NumCPU is what this process may use: the machine may have more.
+	// NumCPU counts the cores of this process: the machine may have more.
 	if n, err := cpu.Counts(true); err == nil {
 		m.Cores = n
 	}

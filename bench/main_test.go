@@ -120,7 +120,7 @@ func (c *fakeConn) Nearest(ctx context.Context, x, y float64, k int) (int, error
 
 func (c *fakeConn) Insert(_ context.Context, r rstar.Rect, id uint64) error {
 	if c.fault == "late" {
-		<-time.After(100 * time.Millisecond) // as long as five measurements
+		<-time.After(100 * time.Millisecond) // five measurements
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

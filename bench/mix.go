@@ -92,8 +92,8 @@ func (m Mix) needsStock() bool { return m[Delete]+m[Update] > 0 }
 // sequence returns operations in the exact proportions of the mix, in
 // random order, to be walked in circles.
 func (m Mix) sequence(rng *rand.Rand) []Op {
-	// Ten rounds of the hundred percent, so that the period is longer
-	// than what a goroutine has in common with its neighbours.
+	// Ten rounds of the hundred percent, so that the period is longer than the
+	// stretch that a goroutine shares with its neighbours.
 	const rounds = 10
 	var ops []Op
 	for op, share := range m {

@@ -6,8 +6,8 @@ import (
 
 import "time"
 
-// Moment is a short stretch of a run: what was searched since the moment
-// before, and what the clients then knew of the server.
+// Moment is a short stretch of a run: the searches since the previous moment,
+// and the clients' knowledge of the server at its end.
 type Moment struct {
 	At        time.Duration `json:"at_ns"` // its end, since the measure began
 	Fast      uint64        `json:"fast"`  // searches by messages
@@ -23,12 +23,12 @@ const (
 	maxMoments = 128
 )
 
-// timeline keeps moments of equal length. When there are too many it
-// joins them in pairs, and from then on as many as a pair is long.
+// timeline keeps moments of equal length. When they exceed maxMoments it joins
+// them in pairs, and from then on each moment is as long as a pair.
 type timeline struct {
 	moments []Moment
 	join    int // how many of add's moments make one; 0 is 1
-	open    int // how many the last one has so far
+	open    int // how many the last one contains
 }
 
 func (t *timeline) add(m Moment) {
@@ -58,21 +58,21 @@ func (m Moment) with(next Moment) Moment {
 	}
 }
 
-// Detail is what plots need beyond a row's figures.
+// Detail has the data that plots need beyond a row's figures.
 type Detail struct {
 	// CDF has pairs of a latency in us and the share of calls, of all
 	// runs, that took no longer; both ascend.
 	CDF [][2]float64 `json:"cdf"`
-	// Moments are those of the last run and of its first client process.
+	// Moments are from the last run and its first client process.
 	Moments []Moment `json:"moments,omitempty"`
-	// PeakUtil is the highest utilisation, 0 to 1, on which an adaptive
-	// client judged, in the last run.
+	// PeakUtil is the highest utilisation, 0 to 1, that an adaptive client's
+	// policy judged, in the last run.
 	PeakUtil float64 `json:"peak_util"`
-	// Calls made in each run.
+	// Calls is the number of calls of each run.
 	Calls []int64 `json:"calls"`
 }
 
-// newDetail takes the latencies of all runs, of which at least one.
+// newDetail takes the latencies of all runs, at least one.
 func newDetail(seen tally, runs []*outcome) *Detail {
 	d := &Detail{CDF: [][2]float64{}}
 	all := NewLatency()

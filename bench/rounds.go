@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Rounds yields, of n things that are to be compared, which one is next, and in
-// which of so many rounds, both from 0. Each begins with another one, because
-// machines drift. The last round is in order, for the rows are. Every other one
-// runs backwards: what went before leaves the machine in a state, so nobody may
-// always follow the same.
+// Rounds yields the order in which n compared things run: the round and the
+// thing, both from 0. Each round begins with another thing, because machines
+// drift. The last round is in order, as the rows are. Every other round runs
+// backwards: a run leaves the machine in a state, so nothing may always follow
+// the same thing.
 func Rounds(rounds, n int) iter.Seq2[int, int] {
 	return func(yield func(round, at int) bool) {
 		for i := range rounds {
@@ -29,15 +29,15 @@ func Rounds(rounds, n int) iter.Seq2[int, int] {
 	}
 }
 
-// Within compares the throughputs of two rows round by round, see the function.
+// Within compares two rows' throughputs round by round (see the function Within).
 func (r *Row) Within(other *Row) (times, stderr float64, ok bool) {
 	return Within(r.Runs, other.Runs)
 }
 
-// Within compares throughputs of the same rounds: the geometric mean of runs by
-// the others, and its standard error. Runs of one round stand side by side, so
-// that a machine which others use too slows down both; medians of many runs do
-// not know which belong together. ok is false with fewer than two rounds.
+// Within compares throughputs of the same rounds: the geometric mean of runs
+// by the others, and its standard error. Runs of one round stand side by side,
+// so that other users of the machine slow down both; medians of many runs lose
+// this pairing. ok is false with fewer than two rounds.
 func Within(runs, others []float64) (times, stderr float64, ok bool) {
 	n := len(runs)
 	if n < 2 || len(others) != n {

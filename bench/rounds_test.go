@@ -40,8 +40,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestRounds: each round has everyone once, the last in order, and nobody always
-// follows the same.
+// TestRounds: each round has every thing once, the last in order, and no thing
+// always follows the same one.
 func TestRounds(t *testing.T) {
 	var got []string
 	for round, at := range Rounds(4, 3) {

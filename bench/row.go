@@ -24,9 +24,9 @@ type Row struct {
 	Scale     string `json:"scale"`
 	Queries   string `json:"queries,omitempty"` // file, instead of scale
 	Mix       string `json:"mix"`
-	// WorkerPerConnection: the server had a worker for each, not for each core.
+	// WorkerPerConnection: the server had a worker for each connection, not core.
 	WorkerPerConnection bool `json:"worker_per_connection,omitempty"`
-	// Inserts is of mixes that write; rows from before there were kinds have
+	// Inserts is set for mixes that write; rows older than this field had
 	// DataInserts.
 	Inserts  Inserts `json:"inserts,omitempty"`
 	Clients  int     `json:"clients"`
@@ -38,7 +38,7 @@ type Row struct {
 	ClientCPUs string `json:"client_cpus"`
 
 	// Strategy of the tree, missing: revised; Inserted: objects one by one,
-	// not loaded at once. Backoff is of the schemes that are Algorithm 1.
+	// not loaded at once. Backoff is set for the schemes of Algorithm 1.
 	Strategy rstar.Strategy `json:"strategy,omitempty"`
 	Inserted bool           `json:"inserted,omitempty"`
 	Backoff  policy.Backoff `json:"backoff,omitzero"`
@@ -51,18 +51,18 @@ type Row struct {
 	WarmupS   float64 `json:"warmup_s"`
 	DurationS float64 `json:"duration_s"`
 	Requests  int     `json:"requests,omitempty"` // per client; 0: by time
-	// Cut counts the requests, of all clients and runs, that were not made
-	// since DurationS was over.
+	// Cut counts the requests of all clients and runs that DurationS left no
+	// time for.
 	Cut    int64  `json:"cut_requests,omitempty"`
 	Repeat int    `json:"repeat"`
 	Commit string `json:"commit"`
 
-	// Runs are the throughputs of the single runs in the order of the
-	// rounds: what is compared within a round saw the same machine.
+	// Runs are the throughputs of the single runs in the order of the rounds:
+	// runs of one round saw the machine in the same state.
 	Runs []float64 `json:"runs_ops_per_s"`
 
-	// ByOp has the latencies of each kind of operation in the mix, of
-	// all runs together.
+	// ByOp has the latencies of each kind of operation in the mix, over all
+	// runs.
 	ByOp map[string]OpFigures `json:"by_op"`
 	// Spread maps a figure's name to its smallest and largest value.
 	Spread map[string][2]float64 `json:"spread,omitempty"`
@@ -87,8 +87,8 @@ type Figures struct {
 	Cached   float64 `json:"cached_nodes_per_search"` // used instead of a read
 	Repairs  float64 `json:"repairs_per_search"`      // of these, had changed
 	Results  float64 `json:"results_per_search"`
-	// Of scheme fetch: of the reads, those of answers, and of these, that found
-	// nothing; times in a run that a client had its answers written from then on.
+	// Of scheme fetch: the reads of answers, and of these the reads that found
+	// nothing; how often in a run a client switched to written answers.
 	AnswerReads   float64 `json:"answer_reads_per_search"`
 	AnswersMissed float64 `json:"answers_missed_per_search"`
 	AnswerChanges float64 `json:"answer_changes"`
@@ -99,8 +99,8 @@ type Figures struct {
 	NetOut     float64 `json:"net_out_bytes_per_s"`
 }
 
-// NewFigures are what latencies of all calls and counters tell. The others
-// are left at 0.
+// NewFigures computes the figures that follow from latencies of all calls and
+// counters. The others are left at 0.
 func NewFigures(all *Latency, c Counters) Figures {
 	asked := float64(c.Fast + c.Offloaded)
 	l := all.Figures()
@@ -185,7 +185,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		}
 	}
 	if cfg.Requests == 0 {
-		row.Cut = 0 // There is no count to fall short of.
+		row.Cut = 0 // A run by time has no count to miss.
 	}
 	if cfg.Detail {
 		row.Detail = newDetail(byOp, runs)

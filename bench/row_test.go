@@ -68,8 +68,8 @@ func TestTable(t *testing.T) {
 	golden(t, "table.txt", b.Bytes())
 }
 
-// TestFewResults: a mean that rounds to 0.00 is explained, where something is
-// searched for.
+// TestFewResults: a mean that rounds to 0.00 is explained, in mixes that
+// search.
 func TestFewResults(t *testing.T) {
 	for _, c := range []struct {
 		mix     string

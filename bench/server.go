@@ -14,12 +14,12 @@ import (
 
 // Server is the system under test inside a server child.
 type Server interface {
-	// Addr is where clients dial.
+	// Addr is the address that clients dial.
 	Addr() string
 	// NodeBytes and Len describe the tree once it is loaded.
 	NodeBytes() int
 	Len() int
-	// Bounds contains the loaded data.
+	// Bounds is a rectangle that contains the loaded data.
 	Bounds() rstar.Rect
 	Transports() []string
 	Close() error
@@ -31,12 +31,12 @@ const (
 	ClientRole child.Role = "client"
 )
 
-// StartServer loads the job's data and serves it until Close. It calls
-// note now and then with what it is doing.
+// StartServer loads the job's data and serves it until Close. It reports its
+// progress to note.
 type StartServer func(ctx context.Context, job ServerJob, note func(string)) (Server, error)
 
-// ServerMain is the life of a server child: in and out are its standard
-// input and output. It returns when in ends or ctx is done.
+// ServerMain runs a server child: in and out are its standard input and
+// output. It returns when in ends or ctx is done.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartServer) error {
 	began := time.Now()
 	p := child.NewPipe(in, out)

@@ -17,7 +17,7 @@ type TextShow struct {
 
 	header  []string
 	drawn   int  // lines of the last picture
-	backOff bool // the policy has one to show
+	backOff bool // the policy has a back-off to show
 	callers int  // goroutines that search
 	past    []Frame
 }
@@ -28,8 +28,8 @@ const (
 	historyLines = 8
 )
 
-// DescribeTransport says in words what a transport is, so that nobody
-// takes an emulation for hardware.
+// DescribeTransport says in words what a transport is, so that no reader
+// mistakes an emulation for hardware.
 func DescribeTransport(name string) string {
 	switch name {
 	case "shm":
@@ -44,10 +44,10 @@ func DescribeTransport(name string) string {
 	return name
 }
 
-// Note prints what is being prepared.
+// Note prints a step of the preparation.
 func (t *TextShow) Note(s string) { fmt.Fprintln(t.W, s) }
 
-// Begin prints what runs where.
+// Begin prints the processes and their cores.
 func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	t.header = []string{
 		"transport: " + DescribeTransport(i.Transport),
@@ -74,8 +74,8 @@ const legend = "asked: searches/s that callers who rest ask for at most; all: th
 
 const frameHead = "  time  asked   fast/s offload/s  server  cores   p50 us    p99 us"
 
-// legend is legend, and what the policy's columns are: the state of the
-// back-off, if it is one, or the share that is offloaded.
+// legend is the constant and explains the policy's columns: the state of the
+// back-off, if it has one, or the share that is offloaded.
 func (t *TextShow) legend() string {
 	if t.backOff {
 		return legend + ", paper offloads if\n" +
@@ -131,7 +131,7 @@ func (t *TextShow) Frame(f Frame) {
 		fmt.Fprintf(&b, "\x1b[%dA", t.drawn) // Up to its first line.
 	}
 	for _, l := range lines {
-		b.WriteString(l + "\x1b[K\n") // Clear what was longer before.
+		b.WriteString(l + "\x1b[K\n") // Clear the rest of a longer old line.
 	}
 	t.drawn = len(lines)
 	fmt.Fprint(t.W, b.String())

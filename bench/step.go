@@ -15,7 +15,7 @@ import (
 )
 
 // StepConfig says how Steps loads a server: each goroutine of the clients
-// rests between two searches, and from one moment on it does not.
+// rests between two searches, until a moment from which it does not.
 type StepConfig struct {
 	DemoConfig // but for Policy and Steps
 	Schemes    []string
@@ -24,7 +24,7 @@ type StepConfig struct {
 	Commit     string        // of this program, for the rows
 }
 
-// StepRow is what one scheme did, as JSON.
+// StepRow is the result of one scheme, as JSON.
 type StepRow struct {
 	Scheme    string  `json:"scheme"`
 	Transport string  `json:"transport"`
@@ -39,7 +39,7 @@ type StepRow struct {
 	Seed      uint64  `json:"seed"`
 	Server    string  `json:"server_cpus"` // empty: any
 	Client    string  `json:"client_cpus"`
-	// As of Row.
+	// As in Row.
 	Strategy  rstar.Strategy `json:"strategy,omitempty"`
 	Inserted  bool           `json:"inserted,omitempty"`
 	Backoff   policy.Backoff `json:"backoff,omitzero"`
@@ -48,7 +48,7 @@ type StepRow struct {
 	Series    []StepSample   `json:"series"`
 }
 
-// StepSample is what happened between the sample before and AtS.
+// StepSample covers the time between the previous sample and AtS.
 type StepSample struct {
 	AtS     float64 `json:"at_s"`
 	OpsPerS float64 `json:"ops_per_s"`
@@ -95,8 +95,8 @@ func (c StepConfig) Validate(known []string) error {
 	return nil
 }
 
-// Steps runs the schemes one after the other, each with a fresh server, and
-// hands each row to done.
+// Steps runs the schemes sequentially, each with a fresh server, and hands
+// each row to done.
 func Steps(ctx context.Context, cfg StepConfig, spawn child.Spawn, note func(string), done func(StepRow)) error {
 	for _, scheme := range cfg.Schemes {
 		d := cfg.DemoConfig
@@ -119,7 +119,7 @@ func Steps(ctx context.Context, cfg StepConfig, spawn child.Spawn, note func(str
 	return nil
 }
 
-// stepRecord is a Show that keeps what it is shown.
+// stepRecord is a Show that keeps the frames.
 type stepRecord struct {
 	row  StepRow
 	note func(string)
@@ -149,7 +149,7 @@ func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64, ok bo
 	for _, s := range r.Series {
 		d := s.AtS - last
 		last = s.AtS
-		// A sample counts where most of it is.
+		// A sample counts on the side of its middle.
 		if mid := s.AtS - d/2 - r.AtS; mid > from.Seconds() && mid <= to.Seconds() {
 			took += d
 			opsPerS += s.OpsPerS * d
@@ -159,7 +159,7 @@ func (r *StepRow) After(from, to time.Duration) (opsPerS, offload float64, ok bo
 	return stats.Ratio(opsPerS, took), stats.Ratio(offload, opsPerS), took > 0
 }
 
-// StepPlots draws rows over time, a line for each scheme.
+// StepPlots draws the rows over time, one line for each scheme.
 func StepPlots(rows []StepRow) []report.Plot {
 	var plots []report.Plot
 	for _, p := range []struct {

@@ -19,7 +19,7 @@ func quickStep() StepConfig {
 	}
 }
 
-// TestSteps: each scheme in turn rests first and does not later.
+// TestSteps: each scheme's goroutines rest before the step and not after it.
 func TestSteps(t *testing.T) {
 	var rows []StepRow
 	cfg := quickStep()

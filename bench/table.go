@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// WriteTable prints rows of one Run for people. With repeats the spread
-// of the throughput stands beside its median.
+// WriteTable prints rows of one Run as text. With repeats the spread of the
+// throughput stands beside its median.
 func WriteTable(w io.Writer, rows []Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -61,8 +61,8 @@ func WriteTable(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// FewResults is a line that says that most searches find nothing, if they do:
-// of a mean of less than one half, fewer than half can have an object.
+// FewResults is a line that says that most searches find nothing, or "": with
+// a mean below one half, fewer than half of them can find an object.
 func FewResults(mean float64) string {
 	if mean >= 0.5 {
 		return ""
@@ -70,7 +70,7 @@ func FewResults(mean float64) string {
 	return fmt.Sprintf("\nmost searches find nothing: %.2g objects on average; those of a larger scale, such as 1e-2, find more\n", mean)
 }
 
-// knobs says what of the tree and of Algorithm 1 is not as usual.
+// knobs lists what of the tree and of Algorithm 1 is not the default.
 func knobs(rows []Row) []string {
 	var lines []string
 	if r := rows[0]; r.Strategy != rstar.Revised || r.Inserted {
@@ -84,7 +84,7 @@ func knobs(rows []Row) []string {
 	return lines
 }
 
-// devices says once what carries each transport.
+// devices names the device of each transport once.
 func devices(rows []Row) []string {
 	var lines []string
 	for _, r := range rows {
@@ -96,7 +96,7 @@ func devices(rows []Row) []string {
 	return lines
 }
 
-// Cores says in words which cores a list of them is, empty for no pinning.
+// Cores describes a list of cores in words, empty for no pinning.
 func Cores(list string) string {
 	if list == "" {
 		return "any core"

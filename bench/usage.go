@@ -13,8 +13,8 @@ import (
 )
 
 // UsageSince reads the processor time of the whole process, which began at
-// start, all threads, user and system, and what its network interfaces
-// carried.
+// start, for all threads, user and system, and the bytes of its network
+// interfaces.
 func UsageSince(start time.Time) (Usage, error) {
 	in, out, err := netBytes()
 	if err != nil {
@@ -36,8 +36,8 @@ func cpuTime() time.Duration {
 	return time.Duration(ru.Utime.Nano() + ru.Stime.Nano())
 }
 
-// netBytes adds up the interfaces of this process's network namespace,
-// but for loopback; nothing where there is no /proc.
+// netBytes adds up the interfaces of this process's network namespace, but for
+// loopback; 0 on systems without /proc.
 func netBytes() (in, out uint64, err error) {
 	b, err := os.ReadFile("/proc/self/net/dev")
 	if os.IsNotExist(err) {
@@ -85,7 +85,7 @@ func (u Usage) Since(from Usage) (util, netIn, netOut float64) {
 	return s.util, s.netIn, s.netOut
 }
 
-// span is what a server used between two readings.
+// span is a server's usage between two readings.
 type span struct {
 	util          float64 // share of its cores, 0 to 1
 	netIn, netOut float64 // bytes per second

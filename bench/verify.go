@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// verify asks the queries that all schemes share and sums up the answers.
+// verify makes the queries that all schemes share and sums up the answers.
 func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, error) {
 	ready := ClientReady{Info: conns[0].Info()}
 	if !job.Verify {
@@ -34,8 +34,8 @@ func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, erro
 	}
 	var items []rstar.Item
 	for i := range verifyQueries {
-		// One connection after the other: where each has a server thread that
-		// polls, each change of connection waits for the others' turns.
+		// All queries of one connection first: if each has a polling server
+		// thread, a change of connection waits until the other threads have run.
 		items, err = conns[i*len(conns)/verifyQueries].SearchAppend(ctx, items[:0], next())
 		if err != nil {
 			return ready, fmt.Errorf("bench: verifying: %w", err)
@@ -49,8 +49,8 @@ func verify(ctx context.Context, job ClientJob, conns []Conn) (ClientReady, erro
 	return ready, nil
 }
 
-// Digest hashes one result of query i. Sums of digests do not depend on
-// the order of results, and unlike their exclusive or they see doubles.
+// Digest hashes one result of query i. Sums of digests do not depend on the
+// order of results, and unlike an exclusive or of digests they detect doubles.
 func Digest(i uint64, it rstar.Item) uint64 {
 	h := mix64(i)
 	for _, v := range [...]uint64{

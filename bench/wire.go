@@ -23,13 +23,13 @@ type ServerJob struct {
 	Strategy rstar.Strategy `json:"strategy"`
 	Inserted bool           `json:"inserted"` // one by one, not loaded at once
 	// WorkerPerConnection is that of catfish.ServerOptions. MaxProcs, if not
-	// 0, is the GOMAXPROCS that the child sets for itself: more than the number
-	// of workers that may poll.
+	// 0, is the GOMAXPROCS that the child sets: more than the number of
+	// workers that may poll.
 	WorkerPerConnection bool `json:"worker_per_connection,omitempty"`
 	MaxProcs            int  `json:"max_procs,omitempty"`
 }
 
-// ServerReady is what a server child answers once it serves.
+// ServerReady is sent by a server child as soon as it serves.
 type ServerReady struct {
 	Addr       string     `json:"addr"`
 	Objects    int        `json:"objects"`
@@ -38,14 +38,14 @@ type ServerReady struct {
 	Transports []string   `json:"transports"`
 }
 
-// Usage is what a server child answers to each request for it.
+// Usage is a server child's answer to a usage request.
 type Usage struct {
 	CPU   time.Duration `json:"cpu_ns"`  // of the whole process
 	Wall  time.Duration `json:"wall_ns"` // since the child started
 	Cores int           `json:"cores"`   // that it may use
 
-	// What went through the network interfaces of the process's network
-	// namespace, without loopback.
+	// Bytes through the network interfaces of the process's network namespace,
+	// without loopback.
 	NetIn  uint64 `json:"net_in_bytes"`
 	NetOut uint64 `json:"net_out_bytes"`
 }
@@ -82,12 +82,12 @@ type ClientJob struct {
 	Steps    []Step        `json:"steps,omitempty"` // none: no rest
 	Verify   bool          `json:"verify"`
 
-	// Features is the collection of features that is searched; empty: the boxes
-	// of the default one. Key is shown to a server that wants one.
+	// Features is the collection of features that is searched; empty: the boxes of
+	// the default one. Key authenticates the client, if the server requires it.
 	Features string `json:"features,omitempty"`
 	Key      string `json:"key,omitempty"`
-	// Changing: others write meanwhile, so that a query need not find the same
-	// number of objects twice.
+	// Changing: other clients write meanwhile, so that a query need not find
+	// the same number of objects twice.
 	Changing bool `json:"changing,omitempty"`
 	// Each asks for samples of each client (Sample.Each).
 	Each bool `json:"each,omitempty"`
@@ -99,7 +99,7 @@ type ClientJob struct {
 	Requests int `json:"requests,omitempty"`
 }
 
-// ClientReady is what a client child answers once it could start.
+// ClientReady is sent by a client child as soon as it can start.
 type ClientReady struct {
 	Info Info `json:"info"`
 	// Checksum covers what the verified queries returned, ids and
@@ -109,7 +109,7 @@ type ClientReady struct {
 	Queries  int    `json:"queries"` // verified
 }
 
-// Sample is what one client process saw in one interval.
+// Sample is one client process's measurement of one interval.
 type Sample struct {
 	Elapsed  time.Duration    `json:"elapsed_ns"`
 	Latency  [numOps]*Latency `json:"latency"`
@@ -123,7 +123,7 @@ type Sample struct {
 	Each     []ClientSample   `json:"each,omitempty"`    // in the order of Gauges; ClientJob.Each
 }
 
-// ClientSample is what one client saw in one interval.
+// ClientSample is one client's measurement of one interval.
 type ClientSample struct {
 	Counters Counters `json:"counters"`
 	Latency  *Latency `json:"latency"` // of its searches
@@ -140,14 +140,14 @@ func (s *Sample) Ops() int64 {
 
 // toChild is a line to a child after its job: exactly one field is set.
 type toChild struct {
-	Go    bool `json:"go,omitempty"`    // client: start; by count: go on after the warm-up
+	Go    bool `json:"go,omitempty"`    // client: start; by count: continue after the warm-up
 	Usage bool `json:"usage,omitempty"` // server: report the usage
 }
 
-// Phase is how far a client of a run by count has come.
+// Phase is the progress of a client of a run by count.
 type Phase string
 
-// Phases, reported as soon as all goroutines of the process are through.
+// Phases, reported as soon as all goroutines of the process complete one.
 const (
 	Warm Phase = "warm" // and waits for Go
 	Done Phase = "done" // the sample follows

@@ -10,17 +10,17 @@ import (
 
 const (
 	// totalQueries is how many queries the goroutines of a process draw
-	// together, and minQueries how many each of them at least: enough
-	// that walking them in circles does not turn the run into a test of
-	// the caches, few enough to take 2 MiB (32 bytes a query) and to
-	// stream past the processor's prefetcher.
+	// together, and minQueries the least for each of them: enough that walking
+	// them in circles does not turn the run into a test of the caches, few
+	// enough to take 2 MiB (32 bytes a query) and to stream past the
+	// processor's prefetcher.
 	totalQueries = 1 << 16
 	minQueries   = 1 << 10
 	// insertRects is how many rectangles each goroutine draws for its
 	// inserts and updates; it walks them in circles too, ids stay unique.
 	insertRects = 1 << 10
-	// stockObjects is what a goroutine inserts ahead of the run when it
-	// is to delete or update: a cushion against runs of such operations.
+	// stockObjects is how many objects a goroutine inserts before a run that
+	// deletes or updates: a cushion against series of such operations.
 	stockObjects = 64
 	// nearestK is how many neighbours a nearest operation asks for: one
 	// page of a "near me" list.
@@ -32,8 +32,8 @@ const (
 	verifyStream = 1 << 40
 )
 
-// plan is what one goroutine will do: operations and their arguments,
-// drawn ahead, each list walked in circles.
+// plan is one goroutine's work: operations and their arguments, drawn ahead,
+// each list walked in circles.
 type plan struct {
 	ops     []Op
 	queries []rstar.Rect
@@ -171,7 +171,7 @@ func (p *plan) newItem() rstar.Item {
 	return rstar.Item{Rect: p.rect(), ID: p.nextID}
 }
 
-// keep remembers an object that is in the tree.
+// keep notes an object that is in the tree.
 func (p *plan) keep(it rstar.Item) {
 	if p.first == len(p.live) {
 		p.live, p.first = p.live[:0], 0

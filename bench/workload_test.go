@@ -80,7 +80,7 @@ func TestPlansStayWithinBounds(t *testing.T) {
 	}
 }
 
-// The paper inserts where its data is not, and as large as its queries.
+// The paper's inserts lie outside its data and are as large as its queries.
 func TestInsertsOfBothKinds(t *testing.T) {
 	for _, kind := range InsertKinds {
 		next, err := kind.Rects("uniform", "1e-2", rstar.Rect{MaxX: 10, MaxY: 10}, 1, 1)
@@ -119,8 +119,8 @@ func TestInsertsOfBothKinds(t *testing.T) {
 	}
 }
 
-// A goroutine's own objects are handed out oldest first, each once, and
-// the list does not grow with the length of the run.
+// A goroutine's own objects are returned oldest first, each once, and the list
+// does not grow with the length of the run.
 func TestPlanKeepsItsObjects(t *testing.T) {
 	job := testJob(Mix{Insert: 50, Delete: 50})
 	plans, err := newPlans(job)

@@ -32,7 +32,7 @@ type line struct {
 	Value int `json:"value"`
 }
 
-// work adds 1 to what it is sent, after its role's fault.
+// work adds 1 to each number that it receives, after its role's fault.
 func work(role string) error {
 	p := NewPipe(os.Stdin, os.Stdout)
 	var job line
@@ -90,7 +90,7 @@ func TestConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Stop()
-	for err = nil; err == nil; { // One answer may be there already.
+	for err = nil; err == nil; { // One answer may have arrived already.
 		err = silent.Next(ctx, new(line))
 	}
 	if !errors.Is(err, context.Canceled) {
@@ -98,7 +98,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// Whatever a child does wrong becomes an error that says it.
+// Each fault of a child becomes an error that names it.
 func TestFaults(t *testing.T) {
 	for role, says := range map[Role]string{
 		"panics":  "ended early:\npanic: as asked",
@@ -122,7 +122,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A parent that has gone is no failure.
+// The end of the parent is no failure.
 func TestPipeEnds(t *testing.T) {
 	var out strings.Builder
 	p := NewPipe(strings.NewReader("{\n"), &out)

@@ -1,5 +1,5 @@
 // Package child starts processes of this program that work for it, and
-// talks with them.
+// exchanges messages with them.
 //
 //	parent                      child
 //	  | Start: job -----------> Pipe.Read
@@ -9,8 +9,8 @@
 //	  | Process.Next <--------- Pipe.Fail    becomes ErrFailed
 //	  | Process.Stop ---------> end of input
 //
-// Both speak JSON lines over the child's standard input and output: what a
-// line holds is between those who call this package, but the keys "note"
-// and "error" are its own. A child whose input ends goes away, so none
-// outlives its parent; one that does not is killed.
+// Both speak JSON lines over the child's standard input and output: the
+// callers of this package define the contents of a line, but the keys "note"
+// and "error" are reserved. A child exits when its input ends, so none
+// outlives its parent; one that does not exit is killed.
 package child

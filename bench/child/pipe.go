@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// said is what a child's line may hold beside the caller's own keys.
+// said has the keys that a child's line may hold beside the caller's own.
 type said struct {
-	Note  string `json:"note,omitempty"`  // progress, for people
+	Note  string `json:"note,omitempty"`  // progress, for the user
 	Error string `json:"error,omitempty"` // ends the child
 }
 
@@ -21,12 +21,12 @@ type Pipe struct {
 	out *json.Encoder
 }
 
-// NewPipe is over a child's standard input and output.
+// NewPipe returns a Pipe over a child's standard input and output.
 func NewPipe(in io.Reader, out io.Writer) *Pipe {
 	return &Pipe{in: bufio.NewReader(in), out: json.NewEncoder(out)}
 }
 
-// Read decodes one line; io.EOF when the parent is gone.
+// Read decodes one line; io.EOF when the parent has ended.
 func (p *Pipe) Read(v any) error {
 	line, err := p.in.ReadBytes('\n')
 	if err != nil {
@@ -41,13 +41,13 @@ func (p *Pipe) Read(v any) error {
 // Write sends one line to the parent.
 func (p *Pipe) Write(v any) error { return p.out.Encode(v) }
 
-// Note tells people at the parent's end what goes on.
+// Note sends a line of progress to the parent's user.
 func (p *Pipe) Note(s string) {
-	_ = p.out.Encode(said{Note: s}) // A parent that has gone needs no notes.
+	_ = p.out.Encode(said{Note: s}) // A parent that has ended needs no notes.
 }
 
-// Fail tells the parent why the child ends, and returns err; io.EOF, a
-// parent that has gone, is no failure.
+// Fail sends the parent the reason of the child's end, and returns err;
+// io.EOF, the end of the parent, is no failure.
 func (p *Pipe) Fail(err error) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		_ = p.out.Encode(said{Error: err.Error()})

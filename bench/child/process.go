@@ -19,16 +19,16 @@ import (
 // Role is what a child does. The packages that start children name theirs.
 type Role string
 
-// Spawn returns the command of a child that confines itself to cpus and
-// then does what its role is, over a Pipe. Its pipes are not set.
+// Spawn returns the command of a child that confines itself to cpus and then
+// plays its role over a Pipe. Its pipes are not set.
 type Spawn func(role Role, cpus affinity.Set) *exec.Cmd
 
 // ErrFailed is wrapped when a child process fails; the text is the
 // child's own.
 var ErrFailed = errors.New("bench: child process")
 
-// ExitTime is how long a child may take to go away after its input was
-// closed before it is killed: a loaded server unmaps its slab well within.
+// ExitTime is how long a child may take to exit after its input was closed,
+// before it is killed: a loaded server unmaps its slab well within this time.
 const ExitTime = 10 * time.Second
 
 // Process is a running child process, used by one goroutine.
@@ -60,7 +60,7 @@ func Start(spawn Spawn, role Role, cpus affinity.Set, job any, note func(string)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%s): %w", ErrFailed, role, err)
 	}
-	// A child may get cores that its parent has not.
+	// A child may get cores that its parent lacks.
 	if err := affinity.Start(c.cmd, cpus); err != nil {
 		return nil, fmt.Errorf("%w (%s): %w", ErrFailed, role, err)
 	}
@@ -111,7 +111,7 @@ func (c *Process) Next(ctx context.Context, v any) error {
 		case line, ok = <-c.lines:
 		}
 		if !ok {
-			c.Stop() // Only then all of its standard error is here.
+			c.Stop() // Completes its standard error.
 			return fmt.Errorf("%w (%s) ended early%s", ErrFailed, c.role, c.stderr.text())
 		}
 		var s said
@@ -131,14 +131,14 @@ func (c *Process) Next(ctx context.Context, v any) error {
 	}
 }
 
-// Stop ends the child: its input is closed, later it is killed. It may
-// be called again.
+// Stop closes the child's input, and later kills the child. It may be called
+// again.
 func (c *Process) Stop() {
 	c.in.Close()
 	kill := time.AfterFunc(ExitTime, func() { _ = c.cmd.Process.Kill() })
 	for range c.lines {
 	}
-	_ = c.cmd.Wait() // What it had to say, it has said.
+	_ = c.cmd.Wait() // The child has reported its errors already.
 	kill.Stop()
 }
 

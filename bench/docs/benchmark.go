@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Kind says what the commands of a benchmark print, and so what its table
-// has.
+// Kind says what the commands of a benchmark print, and so the form of its
+// table.
 type Kind int
 
 // The kinds of benchmarks.
 const (
 	Runs  Kind = iota // rows of catfish bench run
-	Loads             // rows of catfish replay, of which loading counts
+	Loads             // rows of catfish replay, for the loading times
 	Trees             // the table of make bench-tree
 	Idles             // rows of catfish bench idle
 )
@@ -29,7 +29,7 @@ type Benchmark struct {
 	Figure   bool // draw throughput over the number of clients
 }
 
-// Sizes say how large and how long everything is.
+// Sizes are the sizes and durations of the benchmarks.
 type Sizes struct {
 	Objects  int
 	Queries  int // of a replay
@@ -37,14 +37,14 @@ type Sizes struct {
 	Warmup   time.Duration
 	Duration time.Duration
 	Repeat   int // runs, of which the tables hold medians
-	// Idle is how many connections do nothing, over the network and over
-	// shared memory, of which each takes two descriptors at the server.
+	// Idle is the number of idle connections, over the network and over shared
+	// memory, of which each takes two descriptors at the server.
 	Idle, IdleLocal int
 	// Tree are variables of make bench-tree.
 	Tree string
 }
 
-// Full is what the page is measured with: some twenty minutes on two cores.
+// Full has the sizes of the page: some twenty minutes on two cores.
 var Full = Sizes{
 	Objects: 2_000_000, Queries: 10_000, Clients: []int{1, 8, 64},
 	Warmup: 700 * time.Millisecond, Duration: time.Second, Repeat: 3,
@@ -52,7 +52,7 @@ var Full = Sizes{
 	Tree: "OBJECTS=2000000 COUNT=3 BENCHTIME=300ms",
 }
 
-// Quick is for a test: every command, nothing that means anything.
+// Quick is for a test: every command, but no meaningful result.
 var Quick = Sizes{
 	Objects: 2000, Queries: 50, Clients: []int{1, 2},
 	Warmup: 10 * time.Millisecond, Duration: 20 * time.Millisecond, Repeat: 1,
@@ -60,11 +60,11 @@ var Quick = Sizes{
 	Tree: "OBJECTS=2000 COUNT=1 BENCHTIME=1ms",
 }
 
-// Step is one process to run: a command once.
+// Step is one process to run: one run of a command.
 type Step struct {
 	Key     string // in the store
 	Command string // as the page prints it
-	// Args is the command with what tells its rows.
+	// Args is the command with the flag that makes it print its rows.
 	Args []string
 }
 
@@ -95,8 +95,8 @@ func (b *Benchmark) commands(s Sizes) []string {
 	return all
 }
 
-// Steps are all processes of the benchmark. What has no --repeat of its own
-// runs several times.
+// Steps are all processes of the benchmark. A command without --repeat runs
+// several times.
 func (b *Benchmark) Steps(s Sizes) []Step {
 	var steps []Step
 	for _, c := range b.commands(s) {
@@ -114,8 +114,8 @@ func (b *Benchmark) Steps(s Sizes) []Step {
 	return steps
 }
 
-// Words splits a command as a shell does that knows spaces and single
-// quotes only, which is all that the list has.
+// Words splits a command like a shell that knows spaces and single quotes
+// only; the list has no others.
 func Words(command string) []string {
 	var words []string
 	var w strings.Builder

@@ -13,8 +13,8 @@ import (
 
 const root = "../.."
 
-// hash is a word that may name a commit, whole or by 7 to 12 digits. One of
-// decimal digits alone is a number, but after the word itself.
+// hash is a word that may name a commit, whole or by 7 to 12 digits. Decimal
+// digits alone are a number, except after the word commit.
 var hash = regexp.MustCompile(`\bcommit ([0-9a-f]{7,40})\b|\b(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]*\b`)
 
 // hashes are the commits that a text names.
@@ -38,8 +38,8 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// Each commit that a page names is part of the history that led here, so that
-// what was measured on it can be measured again.
+// Each commit that a page names is part of this history, so that its
+// measurements can be repeated.
 func TestCommitsExist(t *testing.T) {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", root}, args...)...).CombinedOutput()

@@ -17,7 +17,7 @@ import (
 
 var here = Settings{Commit: "abc"}
 
-// fake answers commands as the programs would, a second each.
+// fake answers commands like the programs, a second each.
 type fake struct {
 	now     time.Time
 	asked   []string
@@ -110,7 +110,7 @@ func page(t *testing.T, results map[string]Result, leftOut map[string]string) st
 	return string(b)
 }
 
-// The page has every benchmark with its commands, and what they printed.
+// The page has every benchmark with its commands and their results.
 func TestPage(t *testing.T) {
 	f := new(fake)
 	results, leftOut, err := run(t, t.TempDir(), f)
@@ -150,7 +150,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A run that failed goes on where it was, and what it has is a page.
+// A failed run continues from its last result, and its results so far make a page.
 func TestResume(t *testing.T) {
 	dir := t.TempDir()
 	broken := &fake{failAt: 5}
@@ -185,7 +185,7 @@ func TestResume(t *testing.T) {
 	results2.Close()
 }
 
-// What cannot run is left out by name; an interrupted run ends.
+// A benchmark that cannot run is left out by name; an interrupted run ends.
 func TestLeftOut(t *testing.T) {
 	results, leftOut, err := run(t, t.TempDir(), &fake{missing: true})
 	if err != nil || leftOut["tree"] == "" || len(leftOut) != 1 {
@@ -224,8 +224,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// What docs/benchmarks.md says around its tables, and its commands, are what the
-// program makes today. The tables are measured.
+// The text of docs/benchmarks.md around its tables, and its commands, are
+// those that the program makes today. The tables are measured.
 func TestPageIsFresh(t *testing.T) {
 	results, _, err := run(t, t.TempDir(), new(fake))
 	if err != nil {

@@ -1,8 +1,8 @@
 package docs
 
-// Benchmarks are what the page has, in this order. Each command is run with
-// the flags that Sizes adds; {clients} makes one command for each number of
-// clients.
+// Benchmarks are the sections of the page, in this order. Each command is run
+// with the flags that Sizes adds; {clients} makes one command for each number
+// of clients.
 var Benchmarks = []Benchmark{
 	{
 		Name: "small", Title: "Small searches over shared memory", Kind: Runs, Figure: true,

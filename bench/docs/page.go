@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 )
 
-// Page is what the document is made of.
+// Page has the contents of the document.
 type Page struct {
 	Sizes    Sizes
 	Settings Settings
@@ -20,8 +20,8 @@ type Page struct {
 	LeftOut  map[string]string // why, by benchmark
 }
 
-// Document makes the page. Benchmarks without all of their results are
-// there with their commands, and say so.
+// Document makes the page. Benchmarks with missing results show their
+// commands, and say so.
 func (p *Page) Document() (*report.Document, error) {
 	s := p.Sizes
 	d := &report.Document{
@@ -172,8 +172,8 @@ func code(commands []string) string {
 	return strings.Join(lines, "\n")
 }
 
-// shellWords are the parts between which a command may be broken: a flag
-// stays with its value, and what has spaces is quoted.
+// shellWords are the parts between which a command may be broken: a flag stays
+// with its value, and words with spaces are quoted.
 func shellWords(command string) []string {
 	var parts []string
 	flag := false // The last part is a flag that may have a value.

@@ -11,13 +11,13 @@ import (
 	"github.com/catfish-index/catfish/bench/store"
 )
 
-// Settings are what all results of a page have in common.
+// Settings are common to all results of a page.
 type Settings struct {
 	Commit  string        `json:"commit"`
 	Machine bench.Machine `json:"machine"`
 }
 
-// Result is what one process printed: a line of ResultsFile.
+// Result is the output of one process: a line of ResultsFile.
 type Result struct {
 	Key      string        `json:"key"`
 	Settings Settings      `json:"settings"`
@@ -25,10 +25,10 @@ type Result struct {
 	Output   string        `json:"output"`
 }
 
-// ResultsFile is where the results are, in the directory of a store.
+// ResultsFile is the name of the results' file, in the directory of a store.
 const ResultsFile = "benchmarks.jsonl"
 
-// ErrSettings is wrapped when a store is of another commit or machine.
+// ErrSettings is wrapped when a store belongs to another commit or machine.
 var ErrSettings = errors.New("measured by another commit or on another machine")
 
 // Store keeps results by the keys of their steps.
@@ -46,26 +46,26 @@ func Open(dir string, s Settings, fresh bool) (_ *Store, torn bool, err error) {
 		})
 }
 
-// ErrMissing is wrapped by what Exec returns for a command that cannot run
-// here. The page says so in the place of its table.
+// ErrMissing is wrapped by Exec's error for a command that cannot run here.
+// The page says so in place of the table.
 var ErrMissing = errors.New("not to be had here")
 
-// Runner runs what is missing in a store.
+// Runner runs the steps that are missing in a store.
 type Runner struct {
 	Sizes    Sizes
 	Settings Settings
 	Store    *Store
 	// Exec runs a command and returns its standard output.
 	Exec func(ctx context.Context, args []string) (string, error)
-	// Begin and End are called around each process: which of how many.
+	// Begin and End are called around each process, with its number and the total.
 	Begin func(n, of int, s Step)
 	End   func(n, of int, s Step, took, left time.Duration)
 	// Now is a clock; nil: time.Now.
 	Now func() time.Time
 }
 
-// Run runs everything that is missing. It returns why benchmarks were left
-// out, by name; other errors end it.
+// Run runs all missing steps. It returns why benchmarks were left out, by
+// name; other errors end it.
 func (r *Runner) Run(ctx context.Context) (leftOut map[string]string, err error) {
 	now := r.Now
 	if now == nil {
@@ -98,7 +98,7 @@ func (r *Runner) Run(ctx context.Context) (leftOut map[string]string, err error)
 		out, err := r.Exec(ctx, s.Args)
 		took := now().Sub(began)
 		switch {
-		case ctx.Err() != nil: // Whatever it printed is not all.
+		case ctx.Err() != nil: // Its output is incomplete.
 			return leftOut, context.Cause(ctx)
 		case errors.Is(err, ErrMissing):
 			leftOut[s.of.Name] = err.Error()
@@ -107,7 +107,7 @@ func (r *Runner) Run(ctx context.Context) (leftOut map[string]string, err error)
 			return leftOut, fmt.Errorf("%s: %w", s.Command, err)
 		}
 		if s.of.Kind == Trees {
-			out = lastTable(out) // The rest is every single run.
+			out = lastTable(out) // The rest are single runs.
 		}
 		if err := r.Store.Add(Result{Key: s.Key, Settings: r.Settings, Took: took, Output: out}); err != nil {
 			return leftOut, err

@@ -80,7 +80,7 @@ func runTable(rows []bench.Row) report.Table {
 	return t
 }
 
-// loadTable has a line for each manner of loading, of several runs each.
+// loadTable has a line for each manner of loading, over several runs.
 func loadTable(rows []replay.Row) report.Table {
 	t := report.Table{Head: []string{"loaded by", "objects", "objects/s", "seconds"}}
 	var order []string
@@ -126,10 +126,10 @@ func idleTable(rows []idle.Row) report.Table {
 	return t
 }
 
-// columns are two spaces apart or more, as text/tabwriter makes them.
+// columns are two spaces apart or more, as text/tabwriter writes them.
 var columns = regexp.MustCompile(` {2,}`)
 
-// lastTable is where the last table begins that make bench-tree prints.
+// lastTable returns the last table that make bench-tree prints.
 func lastTable(out string) string {
 	return out[max(0, strings.LastIndex("\n"+out, "\nrow ")):]
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// ClientMain is the life of a client child. It returns after its sample, when in
-// ends, when ctx is done or a call fails.
+// ClientMain runs a client child. It returns after its sample, when in ends,
+// when ctx is done or a call fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -36,7 +36,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := p.Read(&cmd); err != nil || !cmd.Go {
 		return p.Fail(err)
 	}
-	go func() { // Its end is ours.
+	go func() { // The process ends with its input.
 		for p.Read(&cmd) == nil {
 		}
 		cancel()
@@ -49,14 +49,14 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // The parent is gone.
+			return nil // The parent has ended.
 		}
 		return p.Fail(err)
 	}
 	return p.Write(fromChild{Sample: sample})
 }
 
-// open connects as the job's way does.
+// open connects in the job's way.
 func open(ctx context.Context, job LoadJob) (*steps, error) {
 	if job.Work == Load {
 		return &steps{close: func() {}}, nil

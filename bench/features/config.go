@@ -11,17 +11,17 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// Works, in the order in which Run does them.
+// Works, in the order in which Run runs them.
 const (
 	Load          = "load"       // features/s into memory, in the server and over a ring
-	Memory        = "memory"     // what they take
+	Memory        = "memory"     // memory of the features
 	SearchOne     = "search-1"   // boxes with one feature
 	SearchHundred = "search-100" // boxes with 90 to 110
 	Nearest       = "nearest"    // 10, by a filter that passes one in ten
 	Upsert        = "upsert"     // durable
 	Move          = "move"       // points to other places, with sync off
 	Restart       = "restart"    // after a crash
-	Country       = "country"    // in which one is a point
+	Country       = "country"    // in which country a point lies
 	Fences        = "geofences"  // watched areas, and objects that move
 )
 
@@ -31,7 +31,7 @@ var Works = []string{Load, Memory, SearchOne, SearchHundred, Nearest, Upsert, Mo
 // Ways to do a work.
 const (
 	Ring    = "ring"    // Catfish's client, by messages, shm
-	Offload = "offload" // its own reads, with nodes kept
+	Offload = "offload" // its own reads, with cached nodes
 	Default = "default" // its default policy
 	Sockets = "tcp"     // plain sockets
 	GRPC    = "grpc"    // package api
@@ -41,7 +41,7 @@ const (
 	Disk    = "disk"    // writing as many bytes to a file, with fsync
 )
 
-// waysOf a work, the one that others are compared with first.
+// waysOf returns the ways of a work, the reference first.
 func waysOf(work string, tile38 bool) []string {
 	var ways []string
 	switch work {
@@ -66,17 +66,17 @@ func waysOf(work string, tile38 bool) []string {
 	return ways
 }
 
-// AllWays are those of all works.
+// AllWays are the ways of all works.
 var AllWays = []string{Ring, Offload, Default, Sockets, GRPC, Echo, Tile38, Process, Disk, Land, Globe}
 
-// ways of a work that are wanted.
+// ways returns the requested ways of a work.
 func (c *Config) ways(work string, tile38 bool) []string {
 	return slices.DeleteFunc(waysOf(work, tile38), func(way string) bool {
 		return len(c.Ways) > 0 && !slices.Contains(c.Ways, way)
 	})
 }
 
-// isSearch tells works that read what a server in memory has.
+// isSearch reports whether a work reads from a server in memory.
 func isSearch(work string) bool { return work == SearchOne || work == SearchHundred || work == Nearest }
 
 // Config says what Run measures. Zero values are replaced by the defaults that the
@@ -86,20 +86,20 @@ type Config struct {
 	Ways     []string // of works with several; all
 	Features int      // 2,000,000
 	Seed     uint64
-	Source   string // file that features are made of
-	// Borders keeps what is larger than a twentieth of the source, and most places
-	// are in several of. Searches for one feature find up to 8 then.
+	Source   string // file from which features are made
+	// Borders keeps features larger than a twentieth of the source; most places
+	// lie in several of them. Searches for one feature find up to 8 then.
 	Borders bool
 	// Countries is a file of polygons for work Country.
 	Countries string
-	// Dir is where data directories are made, and removed; os.TempDir. Works of
-	// writing measure its disk.
+	// Dir is where data directories are made and removed; os.TempDir. Works
+	// that write measure its disk.
 	Dir    string
 	Tile38 string // program tile38-server; empty: none
 
 	Clients  int // connections; 8
-	InFlight int // searches under way per connection; 16
-	Writes   int // writes under way, of all connections together; 256
+	InFlight int // in-flight searches per connection; 16
+	Writes   int // in-flight writes, of all connections together; 256
 	// Pipeline is how many searches a connection to Tile38 sends together; 16.
 	Pipeline int
 
@@ -199,7 +199,7 @@ func (c *Config) has(works ...string) bool {
 	return slices.ContainsFunc(works, func(w string) bool { return slices.Contains(c.Works, w) })
 }
 
-// policyOf a way over rings or sockets, and its transport.
+// policyOf returns the policy and transport of a way over rings or sockets.
 func policyOf(way string) (policy, transport string) {
 	switch way {
 	case Offload:

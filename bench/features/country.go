@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// countryPoints are asked for again and again: more than caches of branches
+	// countryPoints are searched for repeatedly: more than branch predictors
 	// learn.
 	countryPoints = 1 << 16
-	// countryChecks of them are compared with a look at every country.
+	// countryChecks of them are compared with a test of every country.
 	countryChecks = 256
 )
 
@@ -29,9 +29,9 @@ const (
 	Globe = "globe" // points anywhere
 )
 
-// countries asks, by one goroutine of one process, in which of a file's polygons a
-// point is. Points are anywhere on the globe, equally dense, or, by way Land, in
-// polygons, equally dense in degrees.
+// countries finds, with one goroutine of one process, in which of a file's
+// polygons a point lies. Points are uniform on the globe or, by way Land, in
+// polygons, uniform in degrees.
 func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 	st, err := store.Open(ctx, store.Options{})
 	if err != nil {
@@ -80,7 +80,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 			return nil, err
 		}
 	}
-	// One look at the clock for so many points.
+	// One reading of the clock for this many points.
 	const together = 256
 	n := 0
 	found = 0
@@ -100,7 +100,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 	return s, nil
 }
 
-// globe is a point, as likely in any place of the globe as in any other.
+// globe is a random point, uniform on the globe.
 func globe(rng *rand.Rand) (lon, lat float64) {
 	return 360*rng.Float64() - 180, math.Asin(2*rng.Float64()-1) * 180 / math.Pi
 }
@@ -115,7 +115,7 @@ func inBoxes(rng *rand.Rand, all [][]byte) (func() (lon, lat float64), error) {
 		}
 		boxes = v.Boxes(boxes)
 	}
-	// Each by its share of the area: sums has that of a box and all before it.
+	// Each by its share of the area: sums are those of a box and all earlier ones.
 	sums, sum := make([]float64, len(boxes)), 0.0
 	for i, b := range boxes {
 		sum += (b.MaxX - b.MinX) * (b.MaxY - b.MinY)
@@ -159,7 +159,7 @@ func loadCountries(ctx context.Context, c *store.Collection, path string) (all [
 	return all, ctx.Err()
 }
 
-// checkCountry compares the number of features found with a look at each.
+// checkCountry compares the number of features found with a test of each.
 func checkCountry(all [][]byte, at [4]float64, found int, s *Sample) error {
 	match, err := feature.NewBox(feature.Geographic, at[0], at[1], at[2], at[3], feature.Intersects)
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// Tenth is a property that each feature gets besides its own: 0 to 9, each of a
-// tenth of the features, by no other rule. Filters that pass one in ten ask for it.
+// Tenth is a property that each feature gets besides its own: 0 to 9, each for a
+// tenth of the features, by no other rule. Filters that pass one in ten use it.
 const Tenth = "tenth"
 
-// maxLat is how far north and south tiles lie: shapes that are given in degrees are
-// no longer like themselves near the poles.
+// maxLat is the limit of tiles to the north and south: shapes given in degrees
+// are distorted near the poles.
 const maxLat = 80
 
-// Data are features made of a source's, again and again: copies of all of them, the
-// tiles, lie side by side on a grid that is about square, around the source. Tags
-// and shapes are kept. The same source and number give the same features.
+// Data are features copied from a source repeatedly: copies of all of them, the
+// tiles, lie side by side on a grid that is about square, around the source.
+// Tags and shapes are kept. The same source and number give the same features.
 //
 //	+-------+-------+-------+
 //	| @3    | @4    | @5    |     id of a copy: way/7@4
@@ -42,10 +42,10 @@ type Data struct {
 	points      []int // which of base are points
 }
 
-// large is the share of a tile, of its width or height, above which a feature is left
-// out unless borders are wanted: of Andorra's 29,149 it leaves out 143, such as
-// countries, parishes and parks. Nearly all else lies in three of these or more, so
-// hardly a search could find one feature.
+// large is the share of a tile, of its width or height, above which a feature
+// is left out unless borders are wanted: of Andorra's 29,149 it leaves out
+// 143, such as countries, parishes and parks. Nearly all other features lie in
+// three of these or more, so hardly a search could find one feature.
 const large = 1.0 / 20
 
 // Open reads the source of a job, in any format of datasets/places.
@@ -91,9 +91,9 @@ func Open(job DataJob) (*Data, error) {
 	return d, d.lay(all)
 }
 
-// lay finds the grid.
+// lay computes the grid.
 func (d *Data) lay(all orb.Bound) error {
-	// A hundredth between tiles, so that nothing touches.
+	// A gap of a hundredth between tiles, so that no tiles touch.
 	d.dx, d.dy = 1.01*max(all.Max[0]-all.Min[0], 1e-6), 1.01*max(all.Max[1]-all.Min[1], 1e-6)
 	tiles := (d.n + len(d.base) - 1) / len(d.base)
 	cols := min(int(math.Ceil(math.Sqrt(float64(tiles)))), int(360/d.dx))
@@ -104,7 +104,7 @@ func (d *Data) lay(all orb.Bound) error {
 	if cols == 0 || float64(rows)*d.dy > 2*maxLat {
 		return fmt.Errorf("%w: %d tiles of %.2f by %.2f degrees do not fit on a globe", bench.ErrConfig, tiles, d.dx, d.dy)
 	}
-	// Around the source, but within what is valid.
+	// Around the source, but within valid coordinates.
 	west := min(max(all.Min[0]-float64(cols/2)*d.dx, -180), 180-float64(cols)*d.dx)
 	south := min(max(all.Min[1]-float64(rows/2)*d.dy, -maxLat), maxLat-float64(rows)*d.dy)
 	if tiles == 1 {
@@ -114,7 +114,7 @@ func (d *Data) lay(all orb.Bound) error {
 	return nil
 }
 
-// Len is how many there are.
+// Len is the number of features.
 func (d *Data) Len() int { return d.n }
 
 // Feature is number i, from 0. It may be changed.
@@ -135,11 +135,11 @@ func (d *Data) Point(i int) orb.Point {
 	return orb.Point{at[0] + d.west + float64(tile%d.cols)*d.dx, at[1] + d.south + float64(tile/d.cols)*d.dy}
 }
 
-// Object is the number of a feature that is a point, the i-th one, from any i.
+// Object is the number of the i-th feature that is a point, for any i.
 func (d *Data) Object(i int) int {
 	tiles := max(d.n/len(d.base), 1)
 	n := d.points[i%len(d.points)] + i/len(d.points)%tiles*len(d.base)
-	if n >= d.n { // of a source of which not all is used
+	if n >= d.n { // of a source that is not used completely
 		n = d.points[0]
 	}
 	return n
@@ -157,13 +157,13 @@ func (d *Data) All() iter.Seq2[places.Place, error] {
 	}
 }
 
-// Write writes a feature a line.
+// Write writes the features, one per line.
 func (d *Data) Write(w io.Writer) (int64, error) {
 	return places.Write(w, places.GeoJSONSeq, d.All(), places.WriteOptions{})
 }
 
 // tenth of feature i: the upper bits of Knuth's multiplicative hash, so that
-// neighbours have different ones.
+// neighbours differ.
 func tenth(i int) int { return int(uint64(uint32(i)*2654435761) * 10 >> 32) }
 
 func withTenth(p []byte, n int) []byte {
@@ -178,7 +178,7 @@ func withTenth(p []byte, n int) []byte {
 	return append(out, '}')
 }
 
-// shifted is a copy of a geometry elsewhere.
+// shifted is a copy of a geometry, moved by dx and dy.
 func shifted(g orb.Geometry, dx, dy float64) orb.Geometry {
 	g = orb.Clone(g)
 	move := func(ps []orb.Point) {
@@ -216,7 +216,7 @@ func shifted(g orb.Geometry, dx, dy float64) orb.Geometry {
 	return g
 }
 
-// first is a position of a geometry, which has one.
+// first is a position of a geometry, which has at least one.
 func first(g orb.Geometry) orb.Point {
 	switch g := g.(type) {
 	case orb.Point:

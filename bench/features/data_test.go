@@ -36,8 +36,8 @@ func testSource(t *testing.T) string {
 	return path
 }
 
-// Copies have the shape and the tags of what they are copies of, an id of their own,
-// and lie where they are valid; none touches one of another tile.
+// Copies have the shape and the tags of their originals, an id of their own,
+// and valid positions; none touches a copy of another tile.
 func TestData(t *testing.T) {
 	const n = 700
 	d, err := Open(DataJob{Source: testSource(t), Features: n, Borders: true})
@@ -90,7 +90,7 @@ func TestData(t *testing.T) {
 			t.Fatalf("object %d is no point", i)
 		}
 	}
-	// What comes out is what is there, again and again, and in a file.
+	// The output has the same features each time, also in a file.
 	var text, again bytes.Buffer
 	if _, err := d.Write(&text); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// What is large is left out, unless it is wanted.
+// Large features are left out, unless Borders is set.
 func TestBorders(t *testing.T) {
 	path := testSource(t)
 	for borders, want := range map[bool]int{true: 7, false: 2} { // points a and g
@@ -126,7 +126,7 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// Each tenth has about a tenth, also of few neighbours.
+// Each value of Tenth has about a tenth of the features, also among few neighbours.
 func TestTenth(t *testing.T) {
 	for _, n := range []int{1000, 100_000} {
 		var of [10]int
@@ -141,7 +141,7 @@ func TestTenth(t *testing.T) {
 	}
 }
 
-// What does not fit on the globe, or is no data, is refused.
+// Features that do not fit on the globe, and bad data, are refused.
 func TestDataRefused(t *testing.T) {
 	path := testSource(t)
 	for _, n := range []int{0, -1, maxFeatures + 1, 7 * 360 * 160} {

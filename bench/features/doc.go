@@ -1,13 +1,13 @@
-// Package features measures collections of features: what `catfish bench features`
-// does. Package bench is its counterpart for boxes, and package bench/kv for records
-// by key.
+// Package features measures collections of features: `catfish bench features`
+// runs it. Package bench is its counterpart for boxes, and package bench/kv
+// for records by key.
 //
 // # Data
 //
-// Features are those of an OpenStreetMap extract, copied side by side until there
-// are as many as wanted (Data): real shapes, real tags, real crowding. Queries are
-// chosen for how many features they find (choose), so all ways of a work do the same,
-// and each answer is known.
+// Features are those of an OpenStreetMap extract, copied side by side up to
+// the wanted number (Data): real shapes, real tags, real crowding. Queries are
+// chosen by the number of features that they find (choose), so all ways of a
+// work do the same, and each answer is known.
 //
 // # Processes
 //
@@ -24,22 +24,22 @@
 //	  | <-------------- sample
 //	  | close stdin -----------> exit                    exit
 //
-// A server serves all runs of its works: loading takes longest. Works that need no
-// server are done by a child alone, on the server's core.
+// A server serves all runs of its works: loading takes longest. A child alone
+// runs the works that need no server, on the server's core.
 //
 // # The load
 //
-// The loop is closed: each of clients x in-flight goroutines has one call under way,
-// and times it. A connection to Tile38 has one goroutine, which sends several
-// searches together and waits for all: its best way.
+// The loop is closed: each of clients x in-flight goroutines has one call in
+// flight, and times it. A connection to Tile38 has one goroutine, which sends
+// several searches together and waits for all: Tile38 is fastest so.
 //
 // # Right answers
 //
-// Catfish must find as many features as the box is known to hold; of the nearest,
-// ten with distances that ascend. Tile38 may differ by 2 % in all. Geofences: every
-// event is compared with what the moves say. Countries: a part is compared with a
-// look at each polygon. What is wrong is counted, and makes the run fail in the end
-// (ErrWrong).
+// Catfish must find the known number of features of the box; of the nearest,
+// ten with ascending distances. Tile38 may differ by 2 % in all. Geofences:
+// every event is compared with those that follow from the moves. Countries: a
+// part is compared with a test of each polygon. Wrong answers are counted, and
+// make the run fail in the end (ErrWrong).
 //
 // # Reading the source
 //

@@ -22,27 +22,27 @@ import (
 
 // Watched areas
 //
-// Objects move about in a city of about 100 km by 100 km, by up to 140 m at a time,
-// over circles of 500 m, all of one watcher: with 100,000 of them each place is in
-// eight. Moves are timed from the first write to when its last event was taken. Then
-// every event is compared with what the moves say, by the plain rule: before, after,
-// and which circles hold which of them.
+// Objects move about in a city of about 100 km by 100 km, by up to 140 m at a
+// time, over circles of 500 m, all of one watcher: with 100,000 circles each
+// place is in eight. Moves are timed from the first write to the receipt of the
+// last event. Then every event is compared with those that follow from the
+// moves, by the plain rule: before, after, and which circles hold which of them.
 const (
 	cityWest, citySouth = 13.0, 52.0
 	cityWide, cityHigh  = 1.4, 0.9 // degrees
 	fenceRadius         = 500      // metres
-	// ahead is how many moves may wait for the watcher: half of what the store
-	// keeps for one that is slow (store.WatchLimits.Changes).
+	// ahead is how many moves may wait for the watcher: half of the store's
+	// limit for a slow watcher (store.WatchLimits.Changes).
 	ahead = 1 << 15
 )
 
-// move is an object's, from where it was.
+// move is the move of an object, from its previous position.
 type move struct {
 	object   int
 	from, to orb.Point
 }
 
-// fenceEvent is what a watcher was told.
+// fenceEvent is an event that a watcher received.
 type fenceEvent struct {
 	revision uint64
 	object   int
@@ -55,13 +55,13 @@ type city struct {
 	rng     *rand.Rand
 	places  []orb.Point
 	areas   []orb.Point
-	moves   []move // that are timed, in the order of their revisions
+	moves   []move // timed ones, in the order of their revisions
 	first   uint64 // the revision of the first one
 	watcher *store.Watcher
 	events  []fenceEvent
 }
 
-// fences has as many objects move as can, in one process.
+// fences moves objects at the highest rate, in one process.
 func fences(ctx context.Context, job LocalJob) (*Sample, error) {
 	st, err := store.Open(ctx, store.Options{})
 	if err != nil {
@@ -105,7 +105,7 @@ func (v *city) watch(i int, p orb.Point) error {
 	return v.watcher.Add(strconv.Itoa(i), store.Query{Area: store.Circle(p[0], p[1], fenceRadius)})
 }
 
-// put writes an object where it is.
+// put writes an object at its position.
 func (v *city) put(i int) (uint64, error) {
 	value, err := feature.Append(nil, v.places[i], []byte(`{"kind":"bus"}`))
 	if err != nil {
@@ -144,10 +144,10 @@ func (v *city) run(ctx context.Context, d time.Duration, s *Sample) error {
 	return err
 }
 
-// end names the object that ends the events, and the area that sees it.
+// end names the object that ends the events, and the area that contains it.
 const end = "end"
 
-// moveAll moves one object after the other, at least once.
+// moveAll moves the objects in order, each at least once.
 func (v *city) moveAll(ctx context.Context, d time.Duration, taken <-chan error) (last uint64, err error) {
 	start := time.Now()
 	for n := 0; n == 0 || time.Since(start) < d && len(taken) == 0; n++ {
@@ -165,7 +165,7 @@ func (v *city) moveAll(ctx context.Context, d time.Duration, taken <-chan error)
 		}
 		v.moves = append(v.moves, move{i, from, v.places[i]})
 		for last > v.watcher.Revision()+ahead && len(taken) == 0 {
-			if err := sleep(ctx, time.Millisecond); err != nil { // The watcher has its turn.
+			if err := sleep(ctx, time.Millisecond); err != nil { // Let the watcher run.
 				return 0, err
 			}
 		}
@@ -173,7 +173,7 @@ func (v *city) moveAll(ctx context.Context, d time.Duration, taken <-chan error)
 	return last, nil
 }
 
-// take takes events until the end's.
+// take takes events until that of end.
 func (v *city) take(ctx context.Context) error {
 	for {
 		e, err := v.watcher.Next(ctx)
@@ -195,8 +195,9 @@ func (v *city) take(ctx context.Context) error {
 	}
 }
 
-// check compares all events with what the moves say. Each move's events come
-// together, in the order of moves, so none is out of order for its object.
+// check compares all events with those that follow from the moves. Each move's
+// events come together, in the order of moves, so none is out of order for its
+// object.
 func (v *city) check(s *Sample) error {
 	g, err := newGrid(v.areas)
 	if err != nil {

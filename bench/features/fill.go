@@ -23,7 +23,7 @@ const (
 	noteFeatures = 1 << 19
 )
 
-// fill has put store all features, so many batches at a time.
+// fill calls put to store all features, fillers batches at a time.
 func fill(ctx context.Context, d *Data, put func(context.Context, []catfish.Feature) error, note func(string)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -53,8 +53,8 @@ func fill(ctx context.Context, d *Data, put func(context.Context, []catfish.Feat
 	return g.Wait()
 }
 
-// fillStore stores all in an empty collection of this process, as 'catfish serve
-// --load' does.
+// fillStore stores all in an empty collection of this process, like 'catfish
+// serve --load'.
 func fillStore(ctx context.Context, d *Data, c *store.Collection, note func(string)) error {
 	return c.Fill(func() error { return putAll(ctx, d, c, note) })
 }
@@ -85,7 +85,7 @@ func putAll(ctx context.Context, d *Data, c *store.Collection, note func(string)
 	}, note)
 }
 
-// putMany stores a batch by a client.
+// putMany returns a function that stores a batch over a client.
 func putMany(to *catfish.Features) func(context.Context, []catfish.Feature) error {
 	return func(ctx context.Context, batch []catfish.Feature) error {
 		results, err := to.PutMany(ctx, batch)

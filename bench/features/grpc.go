@@ -22,8 +22,9 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// The echo is a service of plain grpc-go, beside: a stream of answers as Search has,
-// by generated messages, without an option, interceptor or codec of package api.
+// The echo is a separate service of plain grpc-go: a stream of answers like
+// Search's, with generated messages, without an option, interceptor or codec of
+// package api.
 const (
 	echoService = "echo"
 	echoStream  = "Echo"
@@ -55,8 +56,8 @@ func serveGRPC(srv *catfish.Server) (*grpcServer, error) {
 		ServiceName: echoService, HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{StreamName: echoStream, Handler: s.answer, ServerStreams: true}},
 	}, s)
-	s.done.Go(func() { _ = s.g.Serve(l) })          // It ends with stop.
-	s.done.Go(func() { _ = s.plain.Serve(beside) }) // It does, too.
+	s.done.Go(func() { _ = s.g.Serve(l) })          // Ends with stop.
+	s.done.Go(func() { _ = s.plain.Serve(beside) }) // Ends with stop too.
 	return s, nil
 }
 
@@ -66,8 +67,8 @@ func (s *grpcServer) stop() {
 	s.done.Wait()
 }
 
-// answer is the echo: the same messages as a search, one for one, and nothing done
-// between them.
+// answer is the echo: the same messages as a search, one for one, without any
+// work between them.
 func (s *grpcServer) answer(_ any, stream grpc.ServerStream) error {
 	var m catfishv1.FeatureServiceSearchRequest
 	if err := stream.RecvMsg(&m); err != nil {
@@ -76,11 +77,10 @@ func (s *grpcServer) answer(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(s.echo.Load())
 }
 
-// tries is how many searches are looked at for the middle size.
+// tries is how many searches are tried for the median size.
 const tries = 501
 
-// teach has the echo answer what a search has answered: the one of the middle size,
-// of some that are tried.
+// teach makes the echo return the median answer by size of tries searches.
 func (s *grpcServer) teach(ctx context.Context, qs []Query) error {
 	c, err := grpc.NewClient(s.l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *grpcServer) teach(ctx context.Context, qs []Query) error {
 	return nil
 }
 
-// openGRPC is for the ways grpc and echo.
+// openGRPC connects for the ways grpc and echo.
 func openGRPC(job LoadJob) (*steps, error) {
 	qs, err := readQueries(job.Queries)
 	if err != nil {
@@ -120,7 +120,7 @@ func openGRPC(job LoadJob) (*steps, error) {
 	var conns []*grpc.ClientConn
 	s := &steps{close: func() {
 		for _, c := range conns {
-			_ = c.Close() // All is measured.
+			_ = c.Close() // Everything is measured already.
 		}
 	}}
 	for range job.Clients {

@@ -14,8 +14,8 @@ import (
 // Durable is the way of Load into a data directory.
 const Durable = "durable"
 
-// kept does the works of a server with a data directory, one after the other over
-// the same one:
+// kept runs the works of a server with a data directory, sequentially over the
+// same one:
 //
 //	sync always   load, upsert
 //	sync off      move, and then a crash
@@ -56,7 +56,7 @@ func (r *runner) kept(ctx context.Context) error {
 	return nil
 }
 
-// writes does a work of writing, in rounds.
+// writes runs a work that writes, in rounds.
 func (r *runner) writes(ctx context.Context, work string, srv *served) error {
 	return r.rounds(work, r.cfg.ways(work, false), func(way string) (run, int, error) {
 		job := LoadJob{
@@ -72,7 +72,7 @@ func (r *runner) writes(ctx context.Context, work string, srv *served) error {
 	})
 }
 
-// inServer has a server child do a job in its process, whose time is the server's.
+// inServer makes a server child run a job, whose time is the server's.
 func (r *runner) inServer(ctx context.Context, job LoadJob, srv *served) (one run, err error) {
 	if err := srv.Send(toServer{Load: &job}); err != nil {
 		return one, err
@@ -89,7 +89,7 @@ func (r *runner) inServer(ctx context.Context, job LoadJob, srv *served) (one ru
 	return one, nil
 }
 
-// crash kills a server child, and waits until it has gone.
+// crash kills a server child, and waits until it has ended.
 func crash(ctx context.Context, srv *served) error {
 	if err := srv.Send(toServer{Die: true}); err != nil {
 		return err
@@ -99,7 +99,7 @@ func crash(ctx context.Context, srv *served) error {
 		return fmt.Errorf("%w (server) lives: %+v", child.ErrFailed, m)
 	}
 	if errors.Is(err, child.ErrFailed) {
-		return nil // as it should
+		return nil // as expected
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func (r *runner) restarts(ctx context.Context, dir string) error {
 	})
 }
 
-// alone does the works that need no server.
+// alone runs the works that need no server.
 func (r *runner) alone(ctx context.Context) error {
 	for _, work := range []string{Country, Fences} {
 		ways := r.cfg.ways(work, false)

@@ -16,7 +16,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// local does a work in the server's process: by its store, or by its disk alone.
+// local runs a work in the server's process: with its store, or its disk alone.
 func (s *catfishServer) local(ctx context.Context, job LoadJob, began time.Time) (*Sample, error) {
 	w, err := newWrites(job)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *catfishServer) local(ctx context.Context, job LoadJob, began time.Time)
 		}
 		defer func() {
 			_ = file.Close()
-			_ = os.Remove(file.Name()) // The directory will go, too.
+			_ = os.Remove(file.Name()) // The directory will be removed too.
 		}()
 		st.all = []step{next}
 	} else {
@@ -41,7 +41,7 @@ func (s *catfishServer) local(ctx context.Context, job LoadJob, began time.Time)
 	return loop(ctx, job, st, began)
 }
 
-// writeStep writes a feature, and waits until that is done.
+// writeStep writes a feature, and waits for the end of the write.
 func (s *catfishServer) writeStep(w *writes) step {
 	written := make(chan error, 1)
 	tell := func(_ uint64, err error) { written <- err }
@@ -55,9 +55,9 @@ func (s *catfishServer) writeStep(w *writes) step {
 	}
 }
 
-// diskStep writes the bytes of as many features as are under way to a file, and has
-// them made durable: what the disk leaves to whoever commits them together. A new
-// part of the file is written each time, as a log's is.
+// diskStep writes the bytes of all in-flight features to a file, and makes
+// them durable: the bound that the disk sets to a group commit of them. It
+// writes a new part of the file each time, like a log.
 func diskStep(w *writes, job LoadJob) (step, *os.File, error) {
 	file, err := os.Create(filepath.Join(job.Dir, "fsync.bench"))
 	if err != nil {
@@ -88,13 +88,13 @@ func diskStep(w *writes, job LoadJob) (step, *os.File, error) {
 	}, file, nil
 }
 
-// diskBytes is where the file begins again: a log's files are used again, too.
+// diskBytes is where writing wraps to the begin: a log's files are reused too.
 const diskBytes = 1 << 30
 
 // ErrWrong is wrapped when answers are wrong.
 var ErrWrong = errors.New("bench: wrong answers")
 
-// LocalMain is the life of a child that does a work alone.
+// LocalMain runs a child that works alone.
 func LocalMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	p := child.NewPipe(in, out)
 	var job LocalJob

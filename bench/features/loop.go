@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// done is what one step of a loop did.
+// done is the result of one step of a loop.
 type done struct {
 	ops      int // that it timed together
 	features int // in answers, or written
@@ -19,31 +19,31 @@ type done struct {
 	wrong    string
 }
 
-// step does the next thing, or several that are sent together. It is called by one
-// goroutine.
+// step runs the next operation, or several that are sent together. It is
+// called by one goroutine.
 type step func(ctx context.Context, rng *rand.Rand) (done, error)
 
-// steps are of one job: a loop for each.
+// steps are the steps of one job, each for a loop of its own.
 type steps struct {
 	all      []step
 	counters func() Counters
 	close    func()
 }
 
-// Phases of a loop, one after the other.
+// Phases of a loop, in order.
 const (
 	warming int32 = iota
 	measuring
 	over
 )
 
-// loop has each step done again and again by a goroutine of its own, for the warm-up
-// and the measured time.
+// loop repeats each step in a goroutine of its own, for the warm-up and the
+// measured time.
 func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var phase atomic.Int32
-	var measured atomic.Int64 // goroutines that have done something
+	var measured atomic.Int64 // goroutines that completed a step
 	var group sync.WaitGroup
 	parts := make([]Sample, len(s.all))
 	for i, next := range s.all {
@@ -55,7 +55,7 @@ func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample,
 				start := time.Now()
 				d, err := next(ctx, rng)
 				if err != nil {
-					cancel(fmt.Errorf("bench: %s by %s: %w", job.Work, job.Way, err)) // The first says why.
+					cancel(fmt.Errorf("bench: %s by %s: %w", job.Work, job.Way, err)) // The first error is the cause.
 					return
 				}
 				if d.wrong != "" {
@@ -104,8 +104,8 @@ func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample,
 	return out, nil
 }
 
-// measure sets the phases, and has what was counted looked at at both ends of the
-// measured time. That is longer if nothing has been done in it.
+// measure sets the phases, and calls look to read the counters at both ends of
+// the measured time. That is longer if no step has ended in it.
 func measure(ctx context.Context, job LoadJob, phase *atomic.Int32, measured *atomic.Int64, look func() error) error {
 	defer phase.Store(over)
 	if err := sleep(ctx, job.Warmup); err != nil {

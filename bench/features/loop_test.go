@@ -15,7 +15,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A loop counts what its steps do and says, and ends with the first error.
+// A loop counts the results of its steps, and ends with the first error.
 func TestLoop(t *testing.T) {
 	job := LoadJob{Work: SearchOne, Way: Ring, Duration: 20 * time.Millisecond}
 	wrong := func(context.Context, *rand.Rand) (done, error) {
@@ -33,7 +33,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// Wrong answers are seen as such.
+// Wrong answers are detected.
 func TestJudge(t *testing.T) {
 	q := &Query{Want: 2}
 	if d := q.judge(2); d.wrong != "" || d.features != 2 {
@@ -54,8 +54,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// The events of objects that move are what the moves say, and a lost, changed or
-// exchanged one is noticed.
+// The events of moving objects follow from the moves, and a lost, changed or
+// exchanged one is detected.
 func TestFences(t *testing.T) {
 	st, err := store.Open(t.Context(), store.Options{})
 	if err != nil {
@@ -119,7 +119,7 @@ func TestFences(t *testing.T) {
 	}
 }
 
-// What a server answers in RESP is counted, and what is broken is an error.
+// A server's answers in RESP are counted, and broken ones are an error.
 func TestRESP(t *testing.T) {
 	const search = "*2\r\n:0\r\n*2\r\n*2\r\n$1\r\na\r\n$2\r\n{}\r\n*3\r\n$1\r\nb\r\n$2\r\n{}\r\n*2\r\n$5\r\ntenth\r\n$1\r\n3\r\n"
 	for text, want := range map[string]reply{
@@ -144,7 +144,7 @@ func TestRESP(t *testing.T) {
 	}
 }
 
-// answered is what do makes of a server's text.
+// answered is do's result for a server's text.
 func answered(t *testing.T, text string) (got reply, err error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

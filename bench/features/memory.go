@@ -11,13 +11,13 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// empty looks at what a server takes that has no features yet.
+// empty measures the memory of a server without features.
 func (s *catfishServer) empty() (err error) {
 	s.memory.Before, s.heap, err = taken()
 	return err
 }
 
-// weigh looks at what the features take.
+// weigh measures the memory of the features.
 func (s *catfishServer) weigh(ctx context.Context) error {
 	m := &s.memory
 	var heap int64
@@ -42,8 +42,8 @@ func (s *catfishServer) weigh(ctx context.Context) error {
 	return nil
 }
 
-// taken is what this process occupies, and how much of it is Go's heap, in use,
-// without what it has left behind.
+// taken is the memory of this process, and how much of it is Go's heap in use,
+// without garbage.
 func taken() (bytes, heap int64, err error) {
 	debug.FreeOSMemory()
 	var of runtime.MemStats
@@ -52,7 +52,7 @@ func taken() (bytes, heap int64, err error) {
 	return bytes, int64(of.HeapInuse), err
 }
 
-// resident is what this process occupies, pages that it shares included: proc(5),
+// resident is the memory of this process, shared pages included: proc(5),
 // statm, the second number.
 func resident() (int64, error) {
 	b, err := os.ReadFile("/proc/self/statm")

@@ -19,8 +19,8 @@ type Query struct {
 	Want int        `json:"n"`
 }
 
-// How many queries there are of each work: more features than caches hold are
-// asked for, and choosing them takes seconds.
+// The number of queries of each work: they cover more features than caches
+// hold, and choosing them takes seconds.
 const (
 	queriesOfOne     = 1 << 16
 	queriesOfHundred = 1 << 13
@@ -42,9 +42,10 @@ const (
 	largest  = 2
 )
 
-// choose draws queries of a work over features that are loaded. A box lies around a
-// position of a random feature, and is made larger or smaller until it finds as many
-// as the work wants: 1 (with borders, up to 8), or 90 to 110. Where no box does, another feature is drawn.
+// choose draws queries of a work over the loaded features. A box lies around a
+// position of a random feature, and grows or shrinks until it finds the number
+// that the work wants: 1 (with borders, up to 8), or 90 to 110. If no box does,
+// it draws another feature.
 func choose(ctx context.Context, work string, d *Data, c *store.Collection, seed uint64, borders bool) ([]Query, error) {
 	rng := rand.New(rand.NewPCG(seed, uint64(len(work))))
 	low, high, n := 1, 1, queriesOfOne
@@ -120,7 +121,7 @@ func around(ctx context.Context, c *store.Collection, at [2]float64, low, high i
 
 func area(b [4]float64) *store.Area { return store.Box(b[0], b[1], b[2], b[3]) }
 
-// writeQueries and readQueries carry them between processes.
+// writeQueries and readQueries transfer queries between processes.
 func writeQueries(path string, qs []Query) error {
 	b, err := json.Marshal(qs)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"strconv"
 )
 
-// respConn speaks RESP 2, Redis' protocol, as a client that sends many requests
-// together. Of answers it keeps what is measured, and no more: who is compared with
-// shall not wait for us.
+// respConn speaks RESP 2, Redis' protocol, as a client that sends many
+// requests together. Of answers it keeps only the measured parts, so that
+// Tile38 does not wait for the client.
 type respConn struct {
 	c   net.Conn
 	in  *bufio.Reader
@@ -26,7 +26,7 @@ type reply struct {
 	texts   []string // strings of a flat list
 }
 
-// errReply: the server's answer is an error, or is not understood.
+// errReply: the server's answer is an error, or is malformed.
 var errReply = errors.New("bench: bad answer")
 
 const respBuffer = 1 << 18 // of 100 features, several answers
@@ -76,7 +76,7 @@ const respMost = 512 << 20
 // respDepth is how deep lists may be: those of searches have three levels.
 const respDepth = 8
 
-// read takes one value, which lies so deep in lists.
+// read takes one value, at this depth in lists.
 func (c *respConn) read(r *reply, depth int) error {
 	line, err := c.in.ReadSlice('\n')
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// collection is what is measured.
+// collection is the name of the measured collection.
 const collection = "places"
 
 func dial(ctx context.Context, job LoadJob) (*catfish.Client, *catfish.Features, error) {
@@ -32,13 +32,13 @@ func dial(ctx context.Context, job LoadJob) (*catfish.Client, *catfish.Features,
 	return c, f, nil
 }
 
-// openRings is for the ways of Catfish's own client.
+// openRings connects for the ways of Catfish's own client.
 func openRings(ctx context.Context, job LoadJob) (*steps, error) {
 	var clients []*catfish.Client
 	s := &steps{
 		close: func() {
 			for _, c := range clients {
-				_ = c.Close() // All is measured.
+				_ = c.Close() // Everything is measured already.
 			}
 		},
 		counters: func() (sum Counters) {
@@ -71,7 +71,7 @@ func openRings(ctx context.Context, job LoadJob) (*steps, error) {
 	return s, nil
 }
 
-// ringSteps returns what makes a job's steps.
+// ringSteps returns a function that makes a job's steps.
 func ringSteps(job LoadJob) (func(*catfish.Features) step, error) {
 	switch job.Work {
 	case Upsert, Move:
@@ -116,7 +116,7 @@ func ringSteps(job LoadJob) (func(*catfish.Features) step, error) {
 	return nil, fmt.Errorf("%w: no work %q over a ring", bench.ErrConfig, job.Work)
 }
 
-// judge an answer of n features.
+// judge checks an answer of n features.
 func (q *Query) judge(n int) done {
 	d := done{ops: 1, features: n, wanted: q.Want}
 	if n != q.Want {
@@ -125,7 +125,7 @@ func (q *Query) judge(n int) done {
 	return d
 }
 
-// ascending judges distances.
+// ascending checks that distances ascend.
 type ascending struct {
 	n     int
 	last  float64
@@ -173,8 +173,8 @@ func newWrites(job LoadJob) (*writes, error) {
 	return w, nil
 }
 
-// feature is an upsert of a random feature, of which nothing but the revision
-// changes, or a point that has moved by up to 100 m from where it was first.
+// feature is an upsert of a random feature that changes only the revision, or
+// a point that has moved by up to 100 m from its first position.
 func (w *writes) feature(rng *rand.Rand) catfish.Feature {
 	f := w.pool[rng.IntN(len(w.pool))]
 	if p, ok := f.Geometry.(orb.Point); ok && w.move {

@@ -10,36 +10,36 @@ import (
 	"github.com/catfish-index/catfish/bench/stats"
 )
 
-// Row is one work done in one way: medians over the rounds. Figures that a work or a
-// way does not have are 0.
+// Row is one work done in one way: medians over the rounds. Figures that a
+// work or a way lacks are 0.
 type Row struct {
 	Work string `json:"work"`
 	Way  string `json:"way"`
-	// What was measured: features that were there, connections, calls under way
-	// over all of them.
+	// What was measured: number of features, connections, calls in flight over
+	// all of them.
 	Features int `json:"features"`
 	Clients  int `json:"clients"`
 	InFlight int `json:"in_flight"`
 
 	OpsPerS float64 `json:"ops_per_s"`
-	// OpsPerCore is by the seconds that a server's cores were busy: what others on
-	// the machine take away is not in it.
+	// OpsPerCore is operations per second that a server's cores were busy: it
+	// excludes the time of other programs.
 	OpsPerCore   float64 `json:"ops_per_core"`
 	FeaturesPerS float64 `json:"features_per_s"` // in answers, or written
-	Results      float64 `json:"results"`        // features an operation
+	Results      float64 `json:"results"`        // features per operation
 	MeanUs       float64 `json:"mean_us"`
 	P50Us        float64 `json:"p50_us"`
 	P99Us        float64 `json:"p99_us"`
-	ServerCPU    float64 `json:"server_cpu"` // cores that it was busy with
+	ServerCPU    float64 `json:"server_cpu"` // busy cores
 	ClientCPU    float64 `json:"client_cpu"`
-	Trips        float64 `json:"trips"` // round trips an operation
+	Trips        float64 `json:"trips"` // round trips per operation
 	Reads        float64 `json:"reads"`
 	Bytes        float64 `json:"bytes"`
 	Offloaded    float64 `json:"offloaded"` // share, 0 to 1
 	Seconds      float64 `json:"seconds"`   // of loading, restarting
 
 	Memory *MemoryState `json:"memory,omitempty"`
-	// MemoryRatio is what is resident by what features have of their own.
+	// MemoryRatio is resident memory divided by the features' own bytes.
 	MemoryRatio float64            `json:"memory_ratio,omitempty"`
 	More        map[string]float64 `json:"more,omitempty"`
 
@@ -50,8 +50,8 @@ type Row struct {
 
 	Wrong int64  `json:"wrong"` // answers, of all rounds
 	First string `json:"first,omitempty"`
-	// Differs is by how much an answer of another server differs: features found
-	// by those that Catfish finds, less 1.
+	// Differs is the difference of another server's answers: features found
+	// divided by those that Catfish finds, minus 1.
 	Differs float64 `json:"differs,omitempty"`
 
 	Seed       uint64        `json:"seed"`
@@ -70,7 +70,7 @@ type run struct {
 	server float64 // cores
 }
 
-// newRow sums the rounds up.
+// newRow summarises the rounds.
 func (r *runner) newRow(work, way string, inFlight int, runs []run) Row {
 	row := r.rowOf(work, way)
 	row.InFlight = inFlight
@@ -134,7 +134,7 @@ func (r *Row) figures() []stats.Figure {
 	}
 }
 
-// rate is what ways of a work are compared by.
+// rate is the figure by which ways of a work are compared.
 func (r *Row) rate(work string) float64 {
 	if work == SearchHundred || work == Load {
 		return r.FeaturesPerS
@@ -154,7 +154,7 @@ func (r *Row) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// timed is a sample of something that was done once.
+// timed is a sample of a single operation.
 func timed(features int, took time.Duration) *Sample {
 	return &Sample{Elapsed: took, Ops: int64(features), Features: int64(features), Latency: bench.NewLatency()}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// Run does the works of cfg, and returns a row for each way of each. done is called
-// with a row as soon as there is one; note is called with progress. Both are called
-// from Run's goroutine.
+// Run runs the works of cfg, and returns a row for each way of each. done is
+// called with each row as soon as it is complete; note is called with
+// progress. Both are called from Run's goroutine.
 //
-// Errors wrap bench.ErrConfig (nothing was started), child.ErrFailed or ErrWrong
-// (some answers were wrong: all rows are there, and say how many), or are ctx's
-// cause. Rows that were finished before an error are returned with it. No child
-// outlives the call, and no file.
+// Errors wrap bench.ErrConfig (nothing was started), child.ErrFailed or
+// ErrWrong (some answers were wrong: all rows are returned, with their
+// number), or are ctx's cause. Rows that were finished before an error are
+// returned with it. No child outlives the call, and no file.
 func Run(ctx context.Context, cfg Config, spawn child.Spawn, note func(string), done func(Row)) (_ []Row, err error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -50,12 +50,12 @@ type runner struct {
 	wrong   error
 }
 
-// farOff is how far answers of another server may be from those of Catfish, as a
-// share of all features: what touches a box, and which way a long edge goes, are
-// matters of taste.
+// farOff is how far answers of another server may be from those of Catfish, as
+// a share of all features: servers differ on features that touch a box, and on
+// the path of a long edge.
 const farOff = 0.02
 
-// finish takes a row.
+// finish adds a finished row.
 func (r *runner) finish(row Row) {
 	if row.Wrong > 0 {
 		r.wrong = errors.Join(r.wrong, fmt.Errorf("%w: %s by %s, %d, the first: %s", ErrWrong, row.Work, row.Way, row.Wrong, row.First))
@@ -102,7 +102,7 @@ func next(ctx context.Context, p *child.Process) (fromChild, error) {
 	return m, err
 }
 
-// inMemory does the works of a server that keeps nothing, with Tile38 beside it.
+// inMemory runs the works of a server without a data directory, and of Tile38.
 func (r *runner) inMemory(ctx context.Context) error {
 	if !r.cfg.has(Load, Memory, SearchOne, SearchHundred, Nearest) {
 		return nil
@@ -141,7 +141,7 @@ func (r *runner) inMemory(ctx context.Context) error {
 
 func (r *runner) queries(work string) string { return filepath.Join(r.dir, work+".json") }
 
-// loaded makes the rows of what a server says when it has loaded.
+// loaded makes the rows of a server's report after loading.
 func (r *runner) loaded(way string, srv *served) {
 	if r.cfg.has(Load) {
 		row := r.newRow(Load, way, fillers*fillBatch, []run{{sample: timed(srv.ready.Features, srv.ready.Took)}})
@@ -150,7 +150,7 @@ func (r *runner) loaded(way string, srv *served) {
 	r.weighed(way, srv.ready.Memory)
 }
 
-// weighed makes the row of what features take.
+// weighed makes the row of the features' memory.
 func (r *runner) weighed(way string, m MemoryState) {
 	if !r.cfg.has(Memory) {
 		return
@@ -162,7 +162,7 @@ func (r *runner) weighed(way string, m MemoryState) {
 	r.finish(row)
 }
 
-// searches does a work in rounds.
+// searches runs a work in rounds.
 func (r *runner) searches(ctx context.Context, work string, srv, other *served) error {
 	return r.rounds(work, r.cfg.ways(work, other != nil), func(way string) (run, int, error) {
 		to := srv
@@ -183,7 +183,7 @@ func (r *runner) searches(ctx context.Context, work string, srv, other *served) 
 	})
 }
 
-// rounds has each way measured Repeat times.
+// rounds measures each way Repeat times.
 func (r *runner) rounds(work string, ways []string, measure func(way string) (one run, inFlight int, err error)) error {
 	runs := make([][]run, len(ways))
 	for round, at := range bench.Rounds(r.cfg.Repeat, len(ways)) {
@@ -199,7 +199,7 @@ func (r *runner) rounds(work string, ways []string, measure func(way string) (on
 	return nil
 }
 
-// byClient has a client child do a job.
+// byClient makes a client child run a job.
 func (r *runner) byClient(ctx context.Context, job LoadJob, srv *served) (one run, err error) {
 	p, err := child.Start(r.spawn, ClientRole, r.cfg.ClientCPUs, job, r.note)
 	if err != nil {
@@ -235,7 +235,7 @@ func (r *runner) byClient(ctx context.Context, job LoadJob, srv *served) (one ru
 	return run{m.Sample, cores(before, after)}, err
 }
 
-// cores is how many a server was busy with between two looks.
+// cores is the number of a server's busy cores between two readings.
 func cores(before, after bench.Usage) float64 {
 	if wall := after.Wall - before.Wall; wall > 0 {
 		return float64(after.CPU-before.CPU) / float64(wall)

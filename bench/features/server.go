@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// ServerMain is the life of a server child. It returns when in ends or ctx is done.
+// ServerMain runs a server child. It returns when in ends or ctx is done.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
 	p := child.NewPipe(in, out)
@@ -45,7 +45,7 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 		var answer fromChild
 		switch {
 		case cmd.Die:
-			// As by kill -9: nothing is flushed, nobody told.
+			// As by kill -9: it flushes nothing and notifies no client.
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		case cmd.Ask:
@@ -70,12 +70,12 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// server is what is measured, in a server child.
+// server is the measured system, in a server child.
 type server interface {
 	usage(began time.Time) (bench.Usage, error)
-	// local does a work in this process.
+	// local runs a work in this process.
 	local(ctx context.Context, job LoadJob, began time.Time) (*Sample, error)
-	// weighed is what is there now.
+	// weighed returns the current memory.
 	weighed(ctx context.Context) (*MemoryState, error)
 	close()
 }
@@ -152,7 +152,7 @@ func (s *catfishServer) load(ctx context.Context, job ServerJob, ready *ServerRe
 		return err
 	}
 	ready.Memory = s.memory
-	for _, work := range Works { // in order, so that notes are
+	for _, work := range Works { // in order, so that notes are in order
 		path := job.Queries[work]
 		if path == "" {
 			continue

@@ -10,9 +10,9 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// WriteTable prints rows of one Run for people, work by work. With several rounds
-// the spread of the rate stands beside its median, and other ways are compared with
-// the first one within rounds.
+// WriteTable prints rows of one Run as text, work by work. With several rounds
+// the spread of the rate stands beside its median, and other ways are compared
+// with the first one within rounds.
 func WriteTable(w io.Writer, rows []Row) error {
 	if len(rows) == 0 {
 		return nil

@@ -20,15 +20,15 @@ import (
 
 // Tile38
 //
-// Its server is a program that is started as it is, on the cores of Catfish's, with
-// nothing written to disk. It gets the same features, as GeoJSON with all
-// properties, and the property Tenth as a field, which is what it filters by.
-// Clients speak RESP, and send several requests together (resp.go): its best way.
+// Its server is an unchanged program, on the cores of Catfish's, which writes
+// nothing to disk. It gets the same features, as GeoJSON with all properties,
+// and the property Tenth as a field, by which it filters. Clients speak RESP,
+// and send several requests together (resp.go), which is fastest.
 
-// tile38Key is the collection.
+// tile38Key is the name of the collection.
 const tile38Key = collection
 
-// tile38Limit is more than any answer has; the default of Tile38 is 100.
+// tile38Limit exceeds the size of any answer; the default of Tile38 is 100.
 const tile38Limit = "100000"
 
 type tile38Server struct {
@@ -155,7 +155,7 @@ func (s *tile38Server) load(ctx context.Context, job ServerJob, ready *ServerRea
 	return err
 }
 
-// resident is of the program.
+// resident is the memory of the program.
 func (s *tile38Server) resident() (int64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
 	if err != nil {
@@ -210,7 +210,7 @@ func (s *tile38Server) close() {
 		<-s.ended
 	}
 	if s.dir != "" {
-		_ = os.RemoveAll(s.dir) // What stays is in the temporary directory.
+		_ = os.RemoveAll(s.dir) // Leftovers are in the temporary directory.
 	}
 }
 

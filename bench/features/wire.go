@@ -14,7 +14,7 @@ const (
 	LocalRole  child.Role = "features-local"
 )
 
-// DataJob says of what features are made.
+// DataJob says from what features are made.
 type DataJob struct {
 	Source   string `json:"source"`
 	Features int    `json:"features"`
@@ -33,18 +33,18 @@ type ServerJob struct {
 	Queries map[string]string `json:"queries,omitempty"`
 }
 
-// ServerReady is what a server child answers once it serves.
+// ServerReady is sent by a server child as soon as it serves.
 type ServerReady struct {
 	Addr     string        `json:"addr"`
 	GRPC     string        `json:"grpc"`
 	Echo     string        `json:"echo"`
 	Version  string        `json:"version"`
-	Features int           `json:"features"` // that it has
+	Features int           `json:"features"` // in the collection
 	Took     time.Duration `json:"took_ns"`  // loading
 	Memory   MemoryState   `json:"memory"`
 }
 
-// MemoryState is what features take.
+// MemoryState is the memory of features.
 type MemoryState struct {
 	Before   int64 `json:"before"`   // resident, without features
 	Resident int64 `json:"resident"` // with them
@@ -74,7 +74,7 @@ type fromChild struct {
 	Sample *Sample      `json:"sample,omitempty"`
 }
 
-// LoadJob is what a closed loop does.
+// LoadJob is the job of a closed loop.
 type LoadJob struct {
 	DataJob
 	Work string `json:"work"`
@@ -89,7 +89,7 @@ type LoadJob struct {
 	Dir      string        `json:"dir,omitempty"` // of way Disk
 }
 
-// LocalJob is what a child does alone.
+// LocalJob is the job of a child that works alone.
 type LocalJob struct {
 	Work      string        `json:"work"`
 	Way       string        `json:"way"`
@@ -105,7 +105,7 @@ type toClient struct {
 	Go bool `json:"go"`
 }
 
-// Sample is what was measured by one child.
+// Sample is the measurement of one child.
 type Sample struct {
 	Elapsed  time.Duration  `json:"elapsed_ns"`
 	Ops      int64          `json:"ops"`
@@ -113,11 +113,11 @@ type Sample struct {
 	Latency  *bench.Latency `json:"latency"`
 	CPU      time.Duration  `json:"cpu_ns"` // of the child
 	Counters Counters       `json:"counters"`
-	// Wrong answers, and what was wrong with the first.
+	// Wrong answers, and the error of the first.
 	Wrong int64  `json:"wrong"`
 	First string `json:"first,omitempty"`
-	// Found and Wanted are features, of all answers: other servers may judge
-	// differently what touches a box.
+	// Found and Wanted are features, of all answers: other servers may differ
+	// on features that touch a box.
 	Found  int64 `json:"found"`
 	Wanted int64 `json:"wanted"`
 	// More figures of a work, by name.

@@ -22,19 +22,19 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// errWrong is wrapped when a peer's answer is not what the places say.
+// errWrong is wrapped when a peer's answer does not match the places.
 var errWrong = errors.New("wrong answer")
 
-// errMalformed is wrapped when a tile is not as the specification has it.
+// errMalformed is wrapped when a tile violates the specification.
 var errMalformed = errors.New("malformed")
 
-// get is the body of an answer.
+// get returns the body of an answer.
 func get(ctx context.Context, addr, path string) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("Accept-Encoding", "identity") // as wrk gets it
+	r.Header.Set("Accept-Encoding", "identity") // as for wrk
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
@@ -94,16 +94,16 @@ func checkItems(body []byte, want []places.Place) error {
 	return nil
 }
 
-// wholeZoom is the least zoom of which a tile must have each point: at lower ones a
-// server may leave some out.
+// wholeZoom is the least zoom at which a tile must have each point: at lower
+// ones a server may leave some out.
 const wholeZoom = 14
 
-// inner is how much of a tile's edge is left to rounding, as a part of its width.
+// inner is the margin at a tile's edge for rounding, as a part of its width.
 const inner = 1.0 / 256
 
-// checkTile decodes a tile, and finds the points that lie in it, by their ids. Lines and
-// areas are simplified and clipped by each server in its way, so of these it says
-// nothing but that they decode.
+// checkTile decodes a tile, and finds the points that lie in it, by their ids.
+// Each server simplifies and clips lines and areas differently, so of these it
+// checks only that they decode.
 func checkTile(body []byte, t maptile.Tile, all []places.Place) (features int, err error) {
 	if bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(body))

@@ -14,12 +14,12 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// clear is how many degrees a box's edge is from the next point: several times what
-// float32 is wrong by. PostGIS' operator && compares rectangles of these, so with such
-// boxes it is exact, and need not look at the geometries.
+// clear is the distance of a box's edge from the next point in degrees:
+// several times the error of float32. PostGIS' operator && compares rectangles
+// of these, so with such boxes it is exact, and need not test the geometries.
 const clear = 1e-5
 
-// grid finds the points of a box.
+// grid finds the points in a box.
 type grid struct {
 	points []places.Place
 	cells  map[[2]int][]int32
@@ -41,8 +41,8 @@ func cellOf(p orb.Point) [2]int {
 	return [2]int{int(math.Floor(p[0] / cell)), int(math.Floor(p[1] / cell))}
 }
 
-// in returns the numbers of the points in a box with its edges, but no more than most
-// and one.
+// in returns the numbers of the points in a box or on its edges, but at most
+// most+1 of them.
 func (g *grid) in(b orb.Bound, most int) (found []int32) {
 	low, high := cellOf(b.Min), cellOf(b.Max)
 	for x := low[0]; x <= high[0]; x++ {
@@ -64,7 +64,7 @@ func (g *grid) in(b orb.Bound, most int) (found []int32) {
 // for enough points begins, and ends.
 const narrowest, widest = 0.0005, 2.0
 
-// boxes are n boxes around points, which hold least to most of them each.
+// boxes returns n boxes around points, each with least to most of them.
 func (g *grid) boxes(rng *rand.Rand, n, least, most int) ([]orb.Bound, error) {
 	boxes := make([]orb.Bound, 0, n)
 	for tries := 0; len(boxes) < n; tries++ {
@@ -80,8 +80,8 @@ func (g *grid) boxes(rng *rand.Rand, n, least, most int) ([]orb.Bound, error) {
 	return boxes, nil
 }
 
-// halfOf is half of the height of a box around a point that holds so many: its edge is
-// in the middle between the last one that it holds and the next.
+// halfOf is half of the height of a box around a point that holds want points:
+// its edge is in the middle between the last point inside and the next.
 func (g *grid) halfOf(at orb.Point, want int) (half float64, ok bool) {
 	for reach := narrowest; reach < widest; reach *= 2 {
 		found := g.in(around(at, reach), len(g.points))
@@ -99,8 +99,8 @@ func (g *grid) halfOf(at orb.Point, want int) (half float64, ok bool) {
 	return 0, false
 }
 
-// aspect is the width of a box by its height, in degrees: 1.5 is about square on a map
-// at 48 degrees north.
+// aspect is a box's width divided by its height, in degrees: 1.5 is about
+// square on a map at 48 degrees north.
 const aspect = 1.5
 
 // around is a box around a point.
@@ -109,11 +109,10 @@ func around(p orb.Point, half float64) orb.Bound {
 	return orb.Bound{Min: round7(orb.Point{p[0] - d[0], p[1] - d[1]}), Max: round7(orb.Point{p[0] + d[0], p[1] + d[1]})}
 }
 
-// Zooms of the tiles that are asked for: from a town on the screen to a few
-// streets.
+// Zooms of the requested tiles: from a town on the screen to a few streets.
 const minZoom, maxZoom = 13, 16
 
-// tilesOf are n tiles around places, of each zoom as many.
+// tilesOf returns n tiles around places, equally many of each zoom.
 func tilesOf(rng *rand.Rand, all []places.Place, n int) []maptile.Tile {
 	tiles := make([]maptile.Tile, n)
 	for i := range tiles {

@@ -13,12 +13,12 @@ import (
 	"github.com/paulmach/orb/maptile"
 )
 
-// collection is what the places are called everywhere.
+// collection is the name of the places in all peers.
 const collection = "places"
 
-// startCatfish starts `catfish serve` with the places loaded. The other peers do not
-// count what matches beyond the page, so it need not either; its pages are in the order
-// of ids, which theirs are not.
+// startCatfish starts `catfish serve` with the places loaded. The other peers
+// do not count matches beyond the page, so Catfish need not either; its pages
+// are in the order of ids, unlike theirs.
 func startCatfish(ctx context.Context, s *setup) (p *peer, err error) {
 	p = &peer{
 		name: "catfish",
@@ -47,7 +47,7 @@ func startCatfish(ctx context.Context, s *setup) (p *peer, err error) {
 	return p, nil
 }
 
-// bbox are the numbers of a box, as URLs have them.
+// bbox formats a box as in URLs.
 func bbox(b orb.Bound) string {
 	return fmt.Sprintf("%.7f,%.7f,%.7f,%.7f", b.Min[0], b.Min[1], b.Max[0], b.Max[1])
 }

@@ -1,7 +1,8 @@
 //go:build linux
 
-// Command httppeers measures HTTP requests for places: Catfish's items and tiles,
-// beside PostGIS and Tile38, each behind a plain HTTP handler in Go, in one run.
+// Command httppeers measures HTTP requests for places: Catfish's items and
+// tiles, compared with PostGIS and Tile38, each with a plain HTTP handler in
+// Go, in one run.
 //
 //	cd bench/httppeers
 //	go run . --catfish ../../bin/catfish --tile38 tile38-server --json rows.jsonl
@@ -19,9 +20,9 @@
 //	tiles      --tiles, an OpenStreetMap file    a vector tile of zoom 13 to 16 around a
 //	                                             place
 //
-// Boxes hold no more than the limit, so what is the answer does not depend on an
-// order, and all peers give the same. All load is the same file of requests, by wrk
-// over connections that are kept alive, without compression.
+// Boxes hold no more than the limit, so the answer does not depend on an
+// order, and all peers give the same. All load is the same file of requests,
+// sent by wrk over kept-alive connections, without compression.
 //
 // # Processes
 //
@@ -30,12 +31,12 @@
 //	handler (this program) <-------------------- wrk
 //	  '-> postgres, or tile38-server
 //
-// Rounds measure each peer in turn, every other round backwards. Before the first,
-// a sample of the answers is compared with what the places say (agree.go): a
+// Each round measures all peers, every other round backwards. Before the
+// first, a sample of the answers is compared with the places (agree.go): a
 // difference ends the run. So does a request that fails.
 //
 // # Reading the source
 //
-// places.go and boxes.go (what is asked), peer.go, then catfish.go, postgis.go and
-// tile38.go with handler.go (who is asked), wrk.go, agree.go, run.go, row.go.
+// places.go and boxes.go (the requests), peer.go, then catfish.go, postgis.go
+// and tile38.go with handler.go (the peers), wrk.go, agree.go, run.go, row.go.
 package main

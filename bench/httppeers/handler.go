@@ -19,17 +19,17 @@ import (
 	"github.com/paulmach/orb/maptile"
 )
 
-// backend is a database that a handler asks.
+// backend is the database of a handler.
 type backend interface {
-	// items appends up to limit features of a box as GeoJSON, with commas between
-	// them, and says how many.
+	// items appends up to limit features of a box as GeoJSON, with commas
+	// between them, and returns their number.
 	items(ctx context.Context, dst []byte, box [4]float64, limit int) ([]byte, int, error)
 	// tile appends a vector tile.
 	tile(ctx context.Context, dst []byte, z, x, y int) ([]byte, error)
 	close()
 }
 
-// handler is what stands between HTTP and the databases: as little as there can be.
+// handler is the layer between HTTP and the databases, as thin as possible.
 //
 //	GET /items?bbox=w,s,e,n&limit=N   a FeatureCollection
 //	GET /tiles/z/x/y.mvt              a vector tile
@@ -37,8 +37,9 @@ func handler(b backend) http.Handler {
 	bodies := sync.Pool{New: func() any { return new([]byte) }}
 	answer := func(contentType string, f func(r *http.Request, dst []byte) ([]byte, error)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			// A query goes on when its client has gone, as at the end of each run: pgx
-			// would end the connection, and the next run begin with making another.
+			// A query continues after its client has disconnected, as at the
+			// end of each run: pgx would close the connection, and the next run
+			// would begin with a new one.
 			r = r.WithContext(context.WithoutCancel(r.Context()))
 			body := bodies.Get().(*[]byte)
 			defer bodies.Put(body)
@@ -54,7 +55,7 @@ func handler(b backend) http.Handler {
 			*body = out
 			w.Header().Set("Content-Type", contentType)
 			w.Header().Set("Content-Length", strconv.Itoa(len(out)))
-			_, _ = w.Write(out) // A client that is gone gets nothing.
+			_, _ = w.Write(out) // A disconnected client gets nothing.
 		}
 	}
 	mux := http.NewServeMux()
@@ -100,7 +101,7 @@ func itemsParams(r *http.Request) (box [4]float64, limit int, err error) {
 // handlerArg makes this program a handler: handlerArg NAME ADDRESS.
 const handlerArg = "handler"
 
-// serveHandler is the life of a handler. It ends when its input does.
+// serveHandler runs a handler. It ends with its input.
 func serveHandler(ctx context.Context, name, addr string) (err error) {
 	var b backend
 	switch name {
@@ -129,7 +130,7 @@ func serveHandler(ctx context.Context, name, addr string) (err error) {
 	return nil
 }
 
-// handled is a peer that is asked through a handler.
+// handled is a peer with a handler.
 func handled(name string) *peer {
 	return &peer{
 		name: name,
@@ -155,5 +156,5 @@ func startHandler(ctx context.Context, p *peer, s *setup, name, addr string) (er
 	return err
 }
 
-// withClosed closes what has been started when starting failed.
+// withClosed closes what was started before starting failed.
 func withClosed(err error, c io.Closer) error { return errors.Join(err, c.Close()) }

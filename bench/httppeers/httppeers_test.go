@@ -25,8 +25,8 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// The same seed gives the same points and boxes, another one others; boxes hold what
-// they should, and no point is near an edge.
+// The same seed gives the same points and boxes, another seed gives others;
+// boxes hold the wanted numbers, and no point is near an edge.
 func TestData(t *testing.T) {
 	all := makePoints(20_000, 1)
 	if !reflect.DeepEqual(all, makePoints(20_000, 1)) || reflect.DeepEqual(all, makePoints(20_000, 2)) {
@@ -95,7 +95,7 @@ func ask(h http.Handler, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// What a handler answers is right, and an answer with any difference is not.
+// A handler's answer is right, and an answer with any difference is wrong.
 func TestItems(t *testing.T) {
 	want := makePoints(20, 1)[:3]
 	h := handler(fixed(want))

@@ -41,7 +41,7 @@ var (
 	errMissing = errors.New("not installed")
 )
 
-// config is what people type.
+// config has the flags.
 type config struct {
 	works, peers         []string
 	features             int
@@ -159,7 +159,7 @@ func (c *config) validate() error {
 	return nil
 }
 
-// command measures, and prints the table.
+// command measures and prints the table.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	c, err := parse(args, stderr)
 	if err != nil {
@@ -170,7 +170,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 			return fmt.Errorf("%w: %s (apt-get install wrk util-linux)", errMissing, program)
 		}
 	}
-	// Processes have directories of their own, so paths must be whole.
+	// Processes have directories of their own, so paths must be absolute.
 	for _, program := range []*string{&c.catfish, &c.tile38} {
 		if *program == "" {
 			continue
@@ -201,7 +201,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// PostgreSQL's user goes through it to its own.
+	// PostgreSQL's user passes through it to its own directory.
 	if err := os.Chmod(dir, 0o711); err != nil {
 		return err
 	}

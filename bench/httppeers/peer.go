@@ -21,20 +21,20 @@ import (
 	"github.com/paulmach/orb/maptile"
 )
 
-// peer is a running server of places, with all that it needs.
+// peer is a running server of places, with its helper processes.
 type peer struct {
 	name, version string
 	addr          string // of HTTP
-	// items is the path with which up to limit places of a box are asked for; tile
+	// items is the path of a request for up to limit places of a box; tile
 	// that of a vector tile.
 	items     func(b orb.Bound, limit int) string
 	tile      func(maptile.Tile) string
 	lax       bool // tiles may be malformed: they are counted
 	malformed int
-	stack     // what Close ends, the last first
+	stack     // closed by Close, the last first
 }
 
-// stack is what has been started so far.
+// stack has the ends of all that has been started.
 type stack []func() error
 
 func (s *stack) push(end func() error) { *s = append(*s, end) }
@@ -48,7 +48,7 @@ func (s *stack) Close() (err error) {
 	return err
 }
 
-// setup is what peers are started with.
+// setup has the inputs of starting a peer.
 type setup struct {
 	cfg  *config
 	dir  string // for their files
@@ -73,7 +73,8 @@ func start(cpus string, who *syscall.Credential, dir, program string, args ...st
 	}
 	p.cmd = exec.Command(program, args...)
 	p.cmd.Dir, p.cmd.Stderr = dir, &p.said
-	// A group of its own: Ctrl-C is ours, Close ends it in order.
+	// A process group of its own: Ctrl-C reaches this process only, Close ends
+	// it in order.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM, Credential: who}
 	var err error
 	if p.out, err = p.cmd.StdoutPipe(); err != nil {
@@ -85,8 +86,8 @@ func start(cpus string, who *syscall.Credential, dir, program string, args ...st
 	return p, nil
 }
 
-// ready waits for a line such as "ready http=ADDR", and returns the address. The
-// output is read on until the process ends.
+// ready waits for a line such as "ready http=ADDR", and returns the address.
+// It keeps reading the output until the process ends.
 func (p *process) ready(ctx context.Context) (addr string, err error) {
 	lines := bufio.NewScanner(p.out)
 	found := make(chan string, 1)
@@ -114,7 +115,7 @@ func (p *process) ready(ctx context.Context) (addr string, err error) {
 	}
 }
 
-// answers waits until something can be connected to.
+// answers waits until connecting succeeds.
 func (p *process) answers(ctx context.Context, network, addr string) error {
 	go func() {
 		_, _ = io.Copy(io.Discard, p.out)
@@ -146,7 +147,7 @@ func (p *process) failed() error {
 	return fmt.Errorf("%s ended, %v: %s", p.name, p.cmd.ProcessState, p.said.String())
 }
 
-// end signals the process, and waits. ready or answers has been called.
+// end signals the process, and waits. The caller has called ready or answers.
 func (p *process) end(with os.Signal) error {
 	_ = p.cmd.Process.Signal(with)
 	select {

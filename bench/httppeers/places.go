@@ -18,12 +18,12 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// region is where made points lie. Within it a float32, which PostGIS has in its
+// region contains all generated points. Within it a float32, as in PostGIS'
 // index, is at most 2e-6 degrees wrong (clear in boxes.go).
 var region = orb.Bound{Min: orb.Point{-10, 36}, Max: orb.Point{30, 60}}
 
-// perTown is how many places a town has on average: OpenStreetMap has points with a
-// name or an amenity as many in towns of 10,000.
+// perTown is how many places a town has on average: in OpenStreetMap towns of
+// 10,000 have as many points with a name or an amenity.
 const perTown = 500
 
 // kinds of places, from the most frequent on: the weight of a kind is 1/(its number).
@@ -32,8 +32,8 @@ var kinds = []string{
 	"post_box", "toilets", "viewpoint", "atm", "doctors", "library", "museum", "cinema",
 }
 
-// makePoints are n points with the properties kind, name and seats: nine in ten crowded
-// in towns, the tenth anywhere. The same seed and n give the same ones.
+// makePoints returns n points with the properties kind, name and seats: nine in ten
+// crowded in towns, the tenth anywhere. The same seed and n give the same points.
 func makePoints(n int, seed uint64) []places.Place {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	type town struct {
@@ -105,7 +105,7 @@ func readPlaces(path string) (all []places.Place, err error) {
 	return all, nil
 }
 
-// writePlaces writes them, a feature a line.
+// writePlaces writes places, one feature per line.
 func writePlaces(path string, all []places.Place) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
@@ -126,8 +126,8 @@ func sequence(all []places.Place) iter.Seq2[places.Place, error] {
 	}
 }
 
-// stream calls write with a buffered writer, at whose other end the reader is. The
-// reader must be read to its end, or closed.
+// stream calls write with a buffered writer, and returns a reader of its
+// output. The reader must be read to its end, or closed.
 func stream(write func(w *bufio.Writer) error) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {

@@ -27,26 +27,28 @@ import (
 
 // PostGIS
 //
-// A PostgreSQL of its own, in a directory that is removed again, behind a unix socket.
-// Everything fits into shared_buffers; nothing waits for the disk.
+// A PostgreSQL of its own, in a temporary directory, on a unix socket. All
+// data fits into shared_buffers; no request waits for the disk.
 
-// postgresSettings are those in which it is not as Debian delivers it.
+// postgresSettings are the differences from Debian's defaults.
 var postgresSettings = []string{
 	"listen_addresses=", "max_connections=40", "shared_buffers=1GB", "work_mem=32MB", "maintenance_work_mem=256MB",
 	"max_wal_size=4GB", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
-	// For short searches on one core: no plan of several processes, no compiler, and
-	// no new plan for each box. By default it makes some, as costs look alike.
+	// For short searches on one core: no plan of several processes, no
+	// compiler, and no new plan for each box. By default PostgreSQL makes some,
+	// as costs are similar.
 	"max_parallel_workers_per_gather=0", "jit=off", "random_page_cost=1.1", "plan_cache_mode=force_generic_plan",
 }
 
-// postgresUser is who it runs as, and its administrator's name: it refuses root.
+// postgresUser is the user of its processes, and its administrator's name: it
+// refuses root.
 const postgresUser = "postgres"
 
 // postgresDB is the database.
 const postgresDB = "postgres"
 
-// The tables. Text as it came is what is fastest to give as GeoJSON; tiles want
-// columns of JSON that is parsed, and the geometry as tiles have it.
+// The tables. Unchanged text is fastest to return as GeoJSON; tiles need
+// columns of parsed JSON, and the geometry in the tiles' projection.
 const (
 	postgisItems = `create extension if not exists postgis;
 		create table places (id text primary key, geom geometry(Geometry, 4326) not null, properties json not null)`
@@ -171,7 +173,8 @@ func loadPostGIS(ctx context.Context, s *setup, dir string) (version string, err
 	return "PostgreSQL " + version, err
 }
 
-// connectPostGIS waits until the server takes connections: its socket is there before.
+// connectPostGIS waits until the server accepts connections: its socket exists
+// before.
 func connectPostGIS(ctx context.Context, dir string) (*pgx.Conn, error) {
 	for {
 		c, err := pgx.Connect(ctx, postgresURL(dir))
@@ -206,7 +209,7 @@ func copyPlaces(w *bufio.Writer, all []places.Place) error {
 	return nil
 }
 
-// writeCopyText writes text with what COPY gives a meaning escaped.
+// writeCopyText writes text with COPY's special characters escaped.
 func writeCopyText(w *bufio.Writer, s string) {
 	for i := range len(s) {
 		switch c := s[i]; c {
@@ -244,7 +247,7 @@ func openPostGIS(ctx context.Context, dir string) (backend, error) {
 
 func (p *postgis) close() { p.pool.Close() }
 
-// itemsSQL is the fastest of what was tried: see docs/decisions/http-peers.md.
+// itemsSQL is the fastest of the tried queries: see docs/decisions/http-peers.md.
 const itemsSQL = `select id, st_asgeojson(geom), properties::text from places
 	where geom && st_makeenvelope($1, $2, $3, $4, 4326) limit $5`
 
@@ -259,7 +262,7 @@ func (p *postgis) items(ctx context.Context, dst []byte, b [4]float64, limit int
 		if n > 0 {
 			dst = append(dst, ',')
 		}
-		// The values as they came, of type text: they are not copied twice.
+		// The raw values, of type text: this saves a copy.
 		v := rows.RawValues()
 		dst = append(dst, `{"type":"Feature","id":`...)
 		dst = appendQuoted(dst, v[0])
@@ -272,7 +275,7 @@ func (p *postgis) items(ctx context.Context, dst []byte, b [4]float64, limit int
 	return dst, n, rows.Err()
 }
 
-// appendQuoted appends an id as JSON: those that are measured have nothing to escape.
+// appendQuoted appends an id as JSON: the measured ones need no escaping.
 func appendQuoted(dst, id []byte) []byte {
 	for _, c := range id {
 		if c < ' ' || c == '"' || c == '\\' || c >= 0x7f {

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/bench/stats"
 )
 
-// row is one work done by one peer: medians over the rounds.
+// row is one work of one peer: medians over the rounds.
 type row struct {
 	Work    string `json:"work"`
 	Peer    string `json:"peer"`
@@ -23,8 +23,8 @@ type row struct {
 	P50Us        float64 `json:"p50_us"`
 	P99Us        float64 `json:"p99_us"`
 	Bytes        float64 `json:"bytes"`               // of an answer, with its headers
-	Features     float64 `json:"features"`            // of an answer, of those that were checked
-	Malformed    int     `json:"malformed,omitempty"` // tiles of those that were checked, which do not decode
+	Features     float64 `json:"features"`            // of an answer, of the checked ones
+	Malformed    int     `json:"malformed,omitempty"` // checked tiles that do not decode
 
 	Spread map[string][2]float64 `json:"spread,omitempty"` // least and most of the rounds
 
@@ -67,8 +67,8 @@ func (r *row) writeJSON(w io.Writer) error {
 	return err
 }
 
-// writeTable prints the rows of all works, with how many times the requests a second
-// of each other peer the first of its work has.
+// writeTable prints the rows of all works, with the first peer's requests per
+// second as a multiple of each other peer's.
 func writeTable(w io.Writer, rows []row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "work\tpeer\trequests/s\t(least to most)\tp50 ms\tp99 ms\tbytes\tfeatures\tfirst is\t")

@@ -17,18 +17,18 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// dataset is what peers load.
+// dataset is the data that peers load.
 type dataset struct {
 	places []places.Place
 	file   string // of them
 	tiles  bool   // asked for as tiles, not as items
 }
 
-// work is what is asked of the peers.
+// work is one kind of requests to the peers.
 type work struct {
 	name  string
 	paths func(*peer) []string
-	// check compares the answer to a request, and says how many features it has.
+	// check compares the answer to a request, and returns its number of features.
 	check func(i int, body []byte) (features int, err error)
 }
 
@@ -41,8 +41,8 @@ const (
 
 var allWorks = []string{items10, items100, tiles}
 
-// A set of requests is so large that neither processor caches nor branch predictors
-// know it by heart, and fits into wrk's.
+// A set of requests is too large for the server's processor caches and branch
+// predictors to learn, and fits into wrk's.
 const requestsOfWork = 4000
 
 // checked is how many answers of each peer and work are compared.
@@ -104,7 +104,7 @@ func (r *runner) items(ctx context.Context) error {
 	return r.measure(ctx, d, works)
 }
 
-// placesIn are the places of a box that holds at most so many.
+// placesIn returns the places of a box that holds at most most.
 func (g *grid) placesIn(b orb.Bound, most int) (all []places.Place) {
 	for _, i := range g.in(b, most) {
 		all = append(all, g.points[i])
@@ -130,7 +130,7 @@ func (r *runner) tiles(ctx context.Context) error {
 	}})
 }
 
-// measure starts the peers with a data set, and has them do the works.
+// measure starts the peers with a data set, and runs the works.
 func (r *runner) measure(ctx context.Context, d *dataset, works []work) (err error) {
 	d.file = filepath.Join(r.dir, "places.geojsonl")
 	if err := writePlaces(d.file, d.places); err != nil {
@@ -159,7 +159,7 @@ func (r *runner) measure(ctx context.Context, d *dataset, works []work) (err err
 	return nil
 }
 
-// starters start each peer there is.
+// starters start the peers, by name.
 var starters = map[string]func(context.Context, *setup) (*peer, error){
 	"catfish": startCatfish, "postgis": startPostGIS, "tile38": startTile38,
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Whoever gives tag servers asks for PostGIS, wrk and bin/catfish: that one is not
-// there is a failure. Tile38 is measured if HTTPPEERS_TILE38 names its program.
+// Tag servers requires PostGIS, wrk and bin/catfish: a missing one is a
+// failure. Tile38 is measured if HTTPPEERS_TILE38 names its program.
 
 // TestMain makes this test binary a handler, as main does.
 func TestMain(m *testing.M) {
@@ -24,10 +24,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Each peer answers each work as the places say, and nothing remains.
+// Each peer's answers to each work match the places, and nothing remains.
 func TestRun(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	// PostgreSQL's user must come to its directory.
+	// PostgreSQL's user must be able to enter its directory.
 	for dir := os.Getenv("TMPDIR"); dir != os.TempDir() && len(dir) > 5; dir = filepath.Dir(dir) {
 		if err := os.Chmod(dir, 0o711); err != nil {
 			t.Fatal(err)

@@ -22,9 +22,9 @@ import (
 
 // Tile38
 //
-// Its server, with nothing written to disk, behind a unix socket. It makes tiles, too,
-// which have ids and no properties, and are not clipped. It serves HTTP by itself, but
-// closes the connection after each answer; so a handler asks it by its own protocol.
+// Its server writes nothing to disk and listens on a unix socket. Its tiles
+// have ids and no properties, and are not clipped. It can serve HTTP, but
+// closes the connection after each answer; so a handler uses its own protocol.
 
 // startTile38 starts the program, loads it and starts a handler.
 func startTile38(ctx context.Context, s *setup) (_ *peer, err error) {
@@ -68,7 +68,7 @@ func dialTile38(socket string) (rueidis.Client, error) {
 			return d.DialContext(ctx, "unix", socket)
 		},
 		ForceSingleClient: true, AlwaysRESP2: true, DisableCache: true, DisableRetry: true,
-		ClientSetInfo: rueidis.DisableClientSetInfo, // It knows no CLIENT SETINFO.
+		ClientSetInfo: rueidis.DisableClientSetInfo, // Tile38 lacks CLIENT SETINFO.
 	})
 }
 
@@ -111,12 +111,12 @@ func openTile38(socket string) (backend, error) {
 
 func (t tile38) close() { t.Close() }
 
-// tile38Limit is more than any tile has: the default is 100.
+// tile38Limit exceeds the objects of any tile: the default is 100.
 const tile38Limit = "100000000"
 
 var errTile38 = errors.New("unexpected answer of Tile38")
 
-// items appends the objects as they come: it keeps features as the text that they were.
+// items appends the objects unchanged: Tile38 stores features as text.
 func (t tile38) items(ctx context.Context, dst []byte, b [4]float64, limit int) ([]byte, int, error) {
 	n := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	found, err := t.ask(ctx, "LIMIT", strconv.Itoa(limit), "OBJECTS", "BOUNDS", n(b[1]), n(b[0]), n(b[3]), n(b[2]))
@@ -153,7 +153,7 @@ func (t tile38) tile(ctx context.Context, dst []byte, z, x, y int) ([]byte, erro
 	return append(dst, text...), err
 }
 
-// ask is INTERSECTS of the places, whose answer is a cursor and what was found.
+// ask is INTERSECTS of the places, whose answer is a cursor and the objects found.
 func (t tile38) ask(ctx context.Context, args ...string) (*rueidis.RedisMessage, error) {
 	parts, err := t.Do(ctx, t.B().Arbitrary("INTERSECTS", collection).Args(args...).Build()).ToArray()
 	if err != nil {

@@ -17,20 +17,20 @@ import (
 	"time"
 )
 
-// wrkScript sends the requests of a file in turn, and prints a line of JSON.
+// wrkScript sends the requests of a file in order, and prints a line of JSON.
 //
 //go:embed requests.lua
 var wrkScript []byte
 
-// sample is what wrk measured.
+// sample is a measurement of wrk.
 type sample struct {
 	Requests   int64   `json:"requests"`
 	DurationUs float64 `json:"duration_us"`
 	Bytes      int64   `json:"bytes"` // with headers
 	P50Us      float64 `json:"p50_us"`
 	P99Us      float64 `json:"p99_us"`
-	// Requests that failed: connections, reading, writing, a status of 400 or more,
-	// and those that took too long.
+	// Requests that failed: connections, reading, writing, a status of 400 or
+	// more, and timeouts.
 	Connect int64 `json:"connect"`
 	Read    int64 `json:"read"`
 	Write   int64 `json:"write"`
@@ -41,10 +41,11 @@ type sample struct {
 // errFailed is wrapped when requests failed.
 var errFailed = errors.New("requests failed")
 
-// requestTimeout is after how long wrk counts a request as failed.
+// requestTimeout is the time after which wrk counts a request as failed.
 const requestTimeout = 30 * time.Second
 
-// load has wrk ask an address for the paths, in turn and again, by one thread.
+// load makes wrk request the paths from an address, in order and repeatedly,
+// with one thread.
 func load(ctx context.Context, cfg *config, dir, addr string, paths []string, d time.Duration) (s sample, err error) {
 	script, list := filepath.Join(dir, "requests.lua"), filepath.Join(dir, "paths")
 	if err := os.WriteFile(script, wrkScript, 0o600); err != nil {
@@ -67,7 +68,7 @@ func load(ctx context.Context, cfg *config, dir, addr string, paths []string, d 
 	return parseSample(out)
 }
 
-// parseSample finds the script's line among what wrk prints.
+// parseSample finds the script's line in wrk's output.
 func parseSample(out []byte) (s sample, err error) {
 	_, line, ok := bytes.Cut(out, []byte("\nresult "))
 	if !ok {

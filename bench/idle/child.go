@@ -30,12 +30,12 @@ type job struct {
 	Clients   int    `json:"clients"`
 }
 
-// command is a later one: exactly one field is set.
+// command is a later line: exactly one field is set.
 type command struct {
 	Measure bool `json:"measure,omitempty"`
 	Collect bool `json:"collect,omitempty"` // measure, after a collection
 	Dial    bool `json:"dial,omitempty"`    // client
-	Search  bool `json:"search,omitempty"`  // client: one connection does, from now on
+	Search  bool `json:"search,omitempty"`  // client: one connection searches, from now on
 }
 
 // answer is a child's line.
@@ -49,8 +49,8 @@ type answer struct {
 // going: the interval of these.
 const pace = catfish.DefaultHeartbeatInterval
 
-// raiseFiles has room for what n connections need of a process, and all else.
-// Who may raise the limit does; who may not finds out by a refusal.
+// raiseFiles raises the limit of descriptors to the needs of n connections and
+// the rest of a process. Without the privilege a descriptor is refused later.
 func raiseFiles(n int) {
 	want := uint64(4*n + 1024)
 	var l unix.Rlimit
@@ -59,7 +59,7 @@ func raiseFiles(n int) {
 	}
 }
 
-// ServerMain is the life of a server child.
+// ServerMain runs a server child.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
 	p := child.NewPipe(in, out)
@@ -104,7 +104,7 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// ClientMain is the life of a child that has some of the connections.
+// ClientMain runs a child that has some of the connections.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
 	p := child.NewPipe(in, out)
@@ -168,7 +168,7 @@ const dialAtOnce = 16
 func dial(ctx context.Context, j job) ([]*catfish.Client, error) {
 	opts := catfish.Options{
 		Transport: j.Transport, Policy: j.Policy, Logger: slog.New(slog.DiscardHandler),
-		// Dialing is not what is measured, and a busy machine is slow at it.
+		// Dialing is not measured, and is slow on a busy machine.
 		DialTimeout: time.Minute,
 	}
 	if j.Transport == catfish.TransportTCP {

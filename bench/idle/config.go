@@ -8,14 +8,14 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// ErrConfig is wrapped by what Validate finds.
+// ErrConfig is wrapped by Validate's errors.
 var ErrConfig = errors.New("bench: idle connections")
 
 // Config is one measurement for each transport.
 type Config struct {
 	Transports []string // shm, soft, tcp
 	Clients    int
-	Procs      int           // that the clients are dealt to; 0: 2,000 to each
+	Procs      int           // processes of the clients; 0: 2,000 clients in each
 	Duration   time.Duration // of each interval in which processor time is measured
 	Policy     string        // of the clients; tcp always has its own
 	Commit     string        // for the rows
@@ -59,19 +59,19 @@ func (c *Config) procs() int {
 	return (c.Clients + perProcess - 1) / perProcess
 }
 
-// Cost is what one connection takes of a process, on average.
+// Cost is the average cost of one connection to a process.
 type Cost struct {
 	Memory   float64 `json:"memory_bytes"` // resident, with memory that server and client share
 	Files    float64 `json:"descriptors"`
 	Mappings float64 `json:"mappings"`
 	// Processor time of the whole process, or of all client processes, as a
 	// share of one core: at rest, and while one of the clients searches a
-	// hundred times a second, so that heartbeats go on.
+	// hundred times a second, so that heartbeats continue.
 	Rest  float64 `json:"cpu_at_rest"`
 	Beats float64 `json:"cpu_with_heartbeats"`
 }
 
-// Row is what was found for one transport.
+// Row is the result of one transport.
 type Row struct {
 	Transport string  `json:"transport"`
 	Policy    string  `json:"policy"`

@@ -1,5 +1,5 @@
-// Package idle measures what connections cost that do nothing: memory,
-// descriptors and processor time of the server and of the clients' processes.
+// Package idle measures the costs of idle connections: memory, descriptors and
+// processor time of the server and of the clients' processes.
 //
 //	parent            server child           client children
 //	  | start ----------> serves
@@ -7,8 +7,8 @@
 //	  | start, clients ------------------------> dial, Held
 //	  | measure, twice -> Held                     (nothing happens between)
 //	  | pace --------------------------------> the first one searches
-//	  | measure, twice -> Held                     (heartbeats go on)
+//	  | measure, twice -> Held                     (heartbeats continue)
 //
-// Each measurement first has the garbage of Go's heap collected and given back,
-// so that what is left is what the connections keep.
+// Each measurement first collects the garbage of Go's heap and returns it to
+// the system, so that the rest is the connections' memory.
 package idle

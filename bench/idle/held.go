@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// Held is what a process holds at a moment.
+// Held are a process's resources at a moment.
 type Held struct {
 	Resident int64         `json:"resident_bytes"`
 	Files    int           `json:"descriptors"`
@@ -19,7 +19,7 @@ type Held struct {
 	At       time.Duration `json:"at_ns"`  // of its own clock
 }
 
-// hold looks at this process. collect has garbage collected before.
+// hold measures this process. collect: after a garbage collection.
 func hold(began time.Time, collect bool) (h Held, err error) {
 	if collect {
 		debug.FreeOSMemory()
@@ -51,12 +51,12 @@ func hold(began time.Time, collect bool) (h Held, err error) {
 	}, nil
 }
 
-// add is for several processes.
+// add sums up processes.
 func (h Held) add(o Held) Held {
 	return Held{h.Resident + o.Resident, h.Files + o.Files, h.Mappings + o.Mappings, h.CPU + o.CPU, max(h.At, o.At)}
 }
 
-// costs returns what n connections have added.
+// costs returns the costs of n connections, per connection.
 func (h Held) costs(before Held, n int) Cost {
 	per := func(d int64) float64 { return float64(d) / float64(n) }
 	return Cost{

@@ -9,12 +9,12 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// settle is how long nothing is measured after a change, if that is measured for as
-// long at least: heartbeats stop when a server had no requests for a second, and so do
-// other timers.
+// settle is the pause between a change and its measurement, but not longer
+// than that: heartbeats stop when a server had no requests for a second, and
+// so do other timers.
 const settle = 2 * time.Second
 
-// Run measures one transport after the other. note is called with what goes on.
+// Run measures the transports in order. note receives the progress.
 func Run(ctx context.Context, cfg Config, spawn child.Spawn, note func(string)) ([]Row, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes rows for people.
+// WriteTable writes rows as text.
 func WriteTable(w io.Writer, rows []Row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "transport\tclients\tprocess\tKiB/conn.\tdescriptors/conn.\tmappings/conn.\tCPU at rest\tCPU with heartbeats")

@@ -13,7 +13,7 @@ import (
 	records "github.com/catfish-index/catfish/kv"
 )
 
-// collection is what is measured.
+// collection is the name of the measured collection.
 const collection = "bench"
 
 // StartCatfish is the StartServer of Catfish itself: it serves an empty collection
@@ -86,7 +86,7 @@ func DialCatfish(ctx context.Context, job ClientJob) (Store, error) {
 type catfishStore struct {
 	*catfish.Client
 	r    *catfish.Records
-	many sync.Pool // of *many, what a GetMany needs
+	many sync.Pool // of *many, the buffers of a GetMany
 }
 
 type many struct {
@@ -102,7 +102,7 @@ func (s *catfishStore) Get(ctx context.Context, key, dst []byte) ([]byte, error)
 	return rec.Value, nil
 }
 
-// notFound makes a missing key this package's error.
+// notFound turns the error of a missing key into this package's.
 func notFound(err error) error {
 	if errors.Is(err, records.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", ErrNotFound, err)

@@ -6,27 +6,27 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// checker judges what one goroutine reads, and counts. A value has to be one that
-// was written for its key (ycsb.CheckValue), and has to be there.
+// checker checks and counts the values that one goroutine reads. A value must
+// exist and be one of those written for its key (ycsb.CheckValue).
 //
 // It also must not be older than one that the goroutine has seen. A client's
-// writes have ascending numbers, and each is made when the one before has been
-// acknowledged. So once number n of a client was seen in a key, by reading it or
-// by having written it, no later read may give a smaller number of the same
-// client there, nor the value that was loaded. Numbers of different clients say
-// nothing about each other. What was seen stays true, so that it does no harm to
-// remember only some of it: the last key of each remainder modulo seenKeys, which
-// a popular key is most of the time.
+// writes have ascending numbers, and each begins when the previous one has
+// been acknowledged. So after the goroutine read or wrote number n of a
+// client in a key, no later read may return a smaller number of the same
+// client there, nor the loaded value. Numbers of different clients are
+// unordered. An observation stays true, so keeping only some of them is
+// harmless: those of the last key of each remainder modulo seenKeys, which a
+// popular key is most of the time.
 type checker struct {
-	// ascending is false where numbers tell nothing: values too short to hold
-	// one, and writes that are not made in the order in which they were drawn.
+	// ascending is false if numbers are meaningless: values too short to hold
+	// one, and writes in another order than the drawn one.
 	ascending bool
 	Answers
 	seen [seenKeys]struct{ key, seq uint64 }
 }
 
-// seenKeys take 4 KiB of each goroutine. Of a million keys by Zipf's law with
-// theta 0.99, two fifths of the reads are of the 256 most popular ones.
+// seenKeys entries take 4 KiB for each goroutine. Of a million keys by Zipf's
+// law with theta 0.99, two fifths of the reads are of the 256 most popular ones.
 const seenKeys = 256
 
 // check judges an answer and returns the number of the value.
@@ -48,7 +48,7 @@ func (c *checker) check(op *ycsb.Op, value []byte, found bool) (seq uint64) {
 	return seq
 }
 
-// saw remembers that a key had a value, by reading or writing it.
+// saw records a value that was read or written for a key.
 func (c *checker) saw(key, seq uint64) {
 	last := &c.seen[key%seenKeys]
 	if last.key == key && last.seq > seq && (seq == 0 || ycsb.Writer(seq) == ycsb.Writer(last.seq)) {

@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// ClientMain is the life of a client child. It returns after its sample, when in
-// ends, when ctx is done or a call fails.
+// ClientMain runs a client child. It returns after its sample, when in ends,
+// when ctx is done or a call fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -50,7 +50,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) e
 	if err := p.Read(&cmd); err != nil || !cmd.Go {
 		return p.Fail(err)
 	}
-	go func() { // Its end is ours.
+	go func() { // The process ends with its input.
 		for p.Read(&cmd) == nil {
 		}
 		cancel()
@@ -58,7 +58,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) e
 	s, err := l.run(ctx, began)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // The parent is gone.
+			return nil // The parent has ended.
 		}
 		return p.Fail(err)
 	}
@@ -103,14 +103,14 @@ func dialAll(ctx context.Context, job ClientJob, dial Dialer) ([]Store, error) {
 	open := slices.DeleteFunc(stores, func(s Store) bool { return s == nil })
 	for _, err := range errs {
 		if err != nil {
-			return open, err // The others say the same.
+			return open, err // The other errors are the same.
 		}
 	}
 	return open, nil
 }
 
-// try sees that a store does what is not measured: a key that was deleted is not
-// found. The key has the length of all others, and is none of them.
+// try checks an operation that is not measured: a deleted key is not found.
+// The key has the length of all others, but differs from them.
 func try(ctx context.Context, s Store, key []byte) error {
 	value := []byte("value of " + string(key))
 	if err := s.Put(ctx, key, value); err != nil {

@@ -38,8 +38,8 @@ type Config struct {
 	Commit string // of the program, for the rows
 }
 
-// DefaultSchemes are both ways with and without kept references, the paper's
-// choice between them, and the default policy.
+// DefaultSchemes are both paths with and without cached references, the
+// paper's choice between them, and the default policy.
 var DefaultSchemes = []string{"tcp", "fast", "offload", "offload-cached", "paper", "cost"}
 
 // Limits against typing errors; all far beyond what one machine drives.
@@ -80,9 +80,9 @@ func def[T comparable](field *T, value T) {
 	}
 }
 
-// Workload is a letter's mix with the usual skew, and the distribution that is
-// named: empty is YCSB's own, latest for D and zipf for the others. Keys,
-// ValueBytes and Seed remain to be set. Errors wrap bench.ErrConfig.
+// Workload is a letter's mix with the usual skew, and the named distribution:
+// empty is YCSB's own, latest for D and zipf for the others. The caller sets
+// Keys, ValueBytes and Seed. Errors wrap bench.ErrConfig.
 func Workload(mix, dist string) (ycsb.Config, error) {
 	w := ycsb.Config{Dist: ycsb.Zipfian, Theta: ycsb.Theta}
 	var err error
@@ -157,7 +157,7 @@ func (c Config) inFlight(scheme string) int {
 	return c.InFlight
 }
 
-// serverJob is what the server of one scheme is told.
+// serverJob is the job of the server of one scheme.
 func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric, Polling: bench.Polls(scheme),
@@ -165,8 +165,8 @@ func (c Config) serverJob(scheme string) ServerJob {
 	}
 }
 
-// clientJob is what client process proc of one scheme is told. Clients and keys
-// are dealt out to the processes as evenly as can be.
+// clientJob is the job of client process proc of one scheme. Clients and keys
+// are distributed evenly over the processes.
 func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob {
 	first, next := c.Clients*proc/c.Procs, c.Clients*(proc+1)/c.Procs
 	n := uint64(c.Procs)
@@ -183,7 +183,7 @@ func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob
 	}
 }
 
-// transport of a scheme: tcp has its own.
+// transport is a scheme's transport: tcp has its own.
 func (c Config) transport(scheme string) string {
 	if scheme == catfish.TransportTCP {
 		return scheme

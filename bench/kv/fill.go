@@ -11,16 +11,16 @@ const (
 	// fillChunk is how many keys a loading goroutine takes at a time, and a
 	// Pipeliner sends together.
 	fillChunk = 256
-	// fillAtOnce is how many Puts a process has under way at least: more do not
-	// load faster.
+	// fillAtOnce is the least number of in-flight Puts of a process: more do
+	// not load faster.
 	fillAtOnce = 64
-	// noteKeys is after how many keys a client says how far it is: every second or
+	// noteKeys is the number of keys between two progress notes: a second or
 	// two.
 	noteKeys = 1 << 20
 )
 
-// fill loads the job's keys over its connections. note is not called by two
-// goroutines at once.
+// fill loads the job's keys over its connections. note is called by one
+// goroutine at a time.
 func fill(ctx context.Context, job ClientJob, stores []Store, note func(string)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -35,7 +35,7 @@ func fill(ctx context.Context, job ClientJob, stores []Store, note func(string))
 		for range n {
 			group.Go(func() {
 				if err := f.work(ctx, s); err != nil {
-					cancel(err) // The first says why.
+					cancel(err) // The first error is the cause.
 				}
 			})
 		}
@@ -44,10 +44,10 @@ func fill(ctx context.Context, job ClientJob, stores []Store, note func(string))
 	return context.Cause(ctx)
 }
 
-// filler is what loading goroutines share.
+// filler is the state that loading goroutines share.
 type filler struct {
 	job    ClientJob
-	next   atomic.Uint64 // the first key that nobody has taken
+	next   atomic.Uint64 // the first key that no goroutine has taken
 	loaded atomic.Uint64
 	mu     sync.Mutex // of note
 	note   func(string)
@@ -74,7 +74,7 @@ func (f *filler) work(ctx context.Context, s Store) error {
 	return nil
 }
 
-// put stores all, together if the store has a way to.
+// put stores all, together if the store is a Pipeliner.
 func put(ctx context.Context, s Store, rs []Request) error {
 	if p, ok := s.(Pipeliner); ok {
 		return p.Do(ctx, rs)
@@ -87,7 +87,7 @@ func put(ctx context.Context, s Store, rs []Request) error {
 	return nil
 }
 
-// tell says how far loading is, when n more keys passed the next mark.
+// tell reports the progress of loading, if n more keys passed the next mark.
 func (f *filler) tell(loaded, n uint64) {
 	if loaded/noteKeys == (loaded-n)/noteKeys {
 		return

@@ -47,7 +47,7 @@ func newLoad(job ClientJob, stores []Store) (*load, error) {
 	return l, nil
 }
 
-// moment is what a process has counted and used until then.
+// moment has a process's counters and processor time at one time.
 type moment struct {
 	at       time.Time
 	counters Counters
@@ -63,7 +63,7 @@ func (l *load) now(began time.Time) (m moment, err error) {
 	return m, err
 }
 
-// run works for the warm-up and the measured time. The process began at a time.
+// run works for the warm-up and the measured time. The process began at began.
 func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -71,7 +71,7 @@ func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 	for i, w := range l.workers {
 		group.Go(func() {
 			if err := w.run(ctx, l.next[i]); err != nil {
-				cancel(err) // The first says why.
+				cancel(err) // The first error is the cause.
 			}
 		})
 	}
@@ -98,8 +98,8 @@ func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 	return s, nil
 }
 
-// measure sets the phases, and reads what was counted at both ends of the measured
-// time: which is as long as it was, on a machine that wakes nobody in time, too.
+// measure sets the phases, and reads the counters at both ends of the measured
+// time, whose real length counts, since a busy machine wakes goroutines late.
 func (l *load) measure(ctx context.Context, began time.Time) (first, last moment, err error) {
 	defer l.phase.Store(over)
 	if err = sleepUntil(ctx, time.Now().Add(l.job.Warmup)); err != nil {

@@ -115,20 +115,20 @@ func (s *fakeServer) Version() string             { return "1.2" }
 func (s *fakeServer) Usage() (bench.Usage, error) { return bench.UsageSince(s.began) }
 func (s *fakeServer) Index() (Index, error)       { return IndexOf(s.m.Stats()), nil }
 
-// Service is what net/rpc calls.
+// Service is the target of net/rpc.
 type Service struct {
 	m       *kvmap.Map
 	buffers sync.Pool
 }
 
-// Call is a key, and a value to store or that was found.
+// Call is a key, and the value to store or the value found.
 type Call struct {
 	Key, Value []byte
 	Put, Found bool
 	Delete     bool
 }
 
-// Do carries out calls in their order.
+// Do executes calls in order.
 func (s *Service) Do(calls []Call, answers *[]Call) error {
 	b, _ := s.buffers.Get().(*kvmap.Buffer)
 	if b == nil {
@@ -195,7 +195,7 @@ func (s *fakeStore) do(ctx context.Context, calls ...Call) ([]Call, error) {
 	return answers, ctx.Err()
 }
 
-// spoil is what the fault does to the n-th answer.
+// spoil applies the fault to the n-th answer.
 func (s *fakeStore) spoil(a *Call, n uint64) error {
 	if n < 10 || !a.Found {
 		return nil

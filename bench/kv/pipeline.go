@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// pipeline is the one of a Pipeliner: it draws as many operations as are to be in
+// pipeline is next for a Pipeliner: it draws all operations that shall be in
 // flight, sends them together and checks their answers. A read-modify-write is
 // sent as a read; the writes of all of them follow together.
 func (w *worker) pipeline(ctx context.Context) error {
@@ -51,7 +51,7 @@ func (w *worker) modify(ctx context.Context, start time.Time) error {
 	w.second = w.second[:0]
 	for i := range w.reads {
 		if op := &w.reads[i]; op.Kind == ycsb.ReadModifyWrite {
-			// What was read has been checked: its room takes what is written.
+			// The value read has been checked: its buffer takes the new one.
 			r := &w.many[i]
 			r.Value = op.AppendValue(r.Value[:0])
 			w.second = append(w.second, Request{Key: op.Key, Value: r.Value, Put: true})
@@ -74,8 +74,8 @@ func (w *worker) modify(ctx context.Context, start time.Time) error {
 	return nil
 }
 
-// inOrder reports whether a pipeline makes its writes in the order in which they
-// were drawn: not if some of them wait for a read, and others do not.
+// inOrder reports whether a pipeline writes in the order of drawing: not if
+// some writes wait for a read, and others do not.
 func inOrder(m ycsb.Mix) bool {
 	return !m.Has(ycsb.ReadModifyWrite) || !m.Has(ycsb.Update)
 }

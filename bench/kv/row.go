@@ -11,22 +11,22 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// Row is what `catfish bench kv` prints for one scheme: a JSON object per scheme.
-// Columns that bench.Row has, too, have its names and meanings, with Gets for
-// searches. With repeats every figure is the median of the runs and Spread holds
-// the smallest and the largest.
+// Row is what `catfish bench kv` prints for one scheme: a JSON object per
+// scheme. Columns that bench.Row has too have its names and meanings, with
+// Gets for searches. With repeats every figure is the median of the runs and
+// Spread holds the smallest and the largest.
 type Row struct {
 	Scheme    string `json:"scheme"`
-	Version   string `json:"version,omitempty"` // of another program than Catfish
+	Version   string `json:"version,omitempty"` // of other programs than Catfish
 	Transport string `json:"transport"`
 	Device    string `json:"device"` // what carries it: provider, card, port, GID
 	Mix       string `json:"mix"`
 	Dist      string `json:"dist"`
-	// Theta is of zipf and latest.
+	// Theta is set for zipf and latest.
 	Theta      float64 `json:"theta,omitempty"`
 	Keys       uint64  `json:"keys"`
 	ValueBytes int     `json:"value_bytes"`
-	// LargestValueBytes, if sizes differ.
+	// LargestValueBytes is set if sizes differ.
 	LargestValueBytes int `json:"largest_value_bytes,omitempty"`
 
 	Clients    int    `json:"clients"`
@@ -39,7 +39,7 @@ type Row struct {
 
 	Figures
 
-	// Values that were read and checked, of all runs, and those that were wrong.
+	// Values that were read and checked, in all runs, and the wrong ones.
 	Checked int64 `json:"answers_checked"`
 	Wrong   int64 `json:"answers_wrong"`
 
@@ -52,22 +52,23 @@ type Row struct {
 
 	// Runs are the throughputs of the single runs in the order of the rounds.
 	Runs []float64 `json:"runs_ops_per_s"`
-	// ByOp has the latencies of each kind of operation in the mix, of all runs
-	// together.
+	// ByOp has the latencies of each kind of operation in the mix, over all
+	// runs.
 	ByOp map[string]bench.OpFigures `json:"by_op"`
 	// Spread maps a figure's name to its smallest and largest value.
 	Spread map[string][2]float64 `json:"spread,omitempty"`
 }
 
 // Figures are the measured numbers of a row. OpsPerS counts keys, not batches;
-// Results are right values per key that was read.
+// Results are right values per key read.
 type Figures struct {
 	bench.Figures
-	// Shares of the Gets, 0 to 1: a kept reference was right, or was not.
+	// Shares of the Gets, 0 to 1: with a right cached reference, with an
+	// invalid one.
 	PointerHits    float64 `json:"pointer_hits"`
 	PointerInvalid float64 `json:"pointer_invalid"`
 	// Of the key index when the run ended, and of its whole life: items moved
-	// per insertion, items in the stash and the most there were, load factor.
+	// per insertion, items in the stash and the most so far, load factor.
 	Kicks      float64 `json:"kicks_per_insert"`
 	Stash      float64 `json:"stash_items"`
 	StashMost  float64 `json:"stash_most"`
@@ -161,8 +162,8 @@ func (o *outcome) figures(cfg Config) Figures {
 	f := Figures{Figures: bench.NewFigures(all, c.Counters)}
 	f.OpsPerS, f.ClientUtil = opsPerS, min(1, cores/float64(coresOf(cfg)))
 	f.CPUUtil, f.NetIn, f.NetOut = o.after.Usage.Since(o.before.Usage)
-	// Traffic is of all calls. Their number is as the counters see it: a busy core
-	// may put milliseconds between reading these and what was timed.
+	// Traffic is per call, by the counters' number of calls: a busy core may
+	// put milliseconds between reading the counters and the latencies.
 	asked, calls := float64(c.Fast+c.Offloaded), float64(all.Count())
 	if gets > 0 && asked > 0 {
 		calls *= asked / float64(gets)

@@ -86,7 +86,7 @@ func TestTable(t *testing.T) {
 	if err := WriteRatios(&b, rows, []string{"redis", "memcached"}); err != nil {
 		t.Fatal(err)
 	}
-	// One run has no error.
+	// One run has no standard error.
 	rows[0].Runs, rows[1].Runs, rows[1].OpsPerS = []float64{1}, []float64{1}, 750
 	if err := WriteRatios(&b, rows, []string{"redis"}); err != nil {
 		t.Fatal(err)
@@ -110,8 +110,8 @@ func columns(t reflect.Type) map[string]reflect.Type {
 	return all
 }
 
-// Whoever reads rows of bench run can read these: the columns that are not its own
-// have the same names and types.
+// Programs that read rows of bench run can read these: shared columns have the
+// same names and types.
 func TestColumns(t *testing.T) {
 	own := "version dist theta keys shards value_bytes largest_value_bytes pointer_hits pointer_invalid kicks_per_insert" +
 		" stash_items stash_most load_factor answers_checked answers_wrong"
@@ -124,13 +124,13 @@ func TestColumns(t *testing.T) {
 			t.Errorf("column %s is %v, in bench.Row %v", name, of, theirs[name])
 		}
 	}
-	// All figures of bench.Row are there, too.
+	// All figures of bench.Row exist here too.
 	for name := range columns(reflect.TypeFor[bench.Figures]()) {
 		if mine[name] == nil {
 			t.Errorf("no column %s", name)
 		}
 	}
-	// Whatever is a figure has a median and a spread.
+	// Every figure has a median and a spread.
 	var f Figures
 	if got, want := len(f.Named()), len(columns(reflect.TypeFor[Figures]())); got != want {
 		t.Errorf("%d figures are named, of %d", got, want)

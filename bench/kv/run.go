@@ -12,13 +12,13 @@ import (
 
 // Run measures the schemes of cfg, each with a fresh server, in Repeat rounds
 // (bench.Rounds), and returns one row per scheme. spawn starts children of a
-// scheme. After a scheme's last run it calls done with the finished row; note is
-// told what goes on. Both are called from Run's goroutine.
+// scheme. After a scheme's last run it calls done with the finished row; note
+// receives the progress. Both are called from Run's goroutine.
 //
-// Errors wrap bench.ErrConfig (nothing was started), child.ErrFailed or ErrWrong
-// (some scheme gave wrong answers: all rows are there, and say how many), or are
-// ctx's cause. Rows that were finished before an error are returned with it. No
-// child outlives the call.
+// Errors wrap bench.ErrConfig (nothing was started), child.ErrFailed or
+// ErrWrong (some scheme gave wrong answers: all rows are returned, with their
+// number), or are ctx's cause. Rows that were finished before an error are
+// returned with it. No child outlives the call.
 func Run(ctx context.Context, cfg Config, spawn func(scheme string) child.Spawn, known []string,
 	note func(string), done func(Row)) ([]Row, error) {
 	if err := cfg.Validate(known); err != nil {
@@ -54,7 +54,7 @@ type outcome struct {
 	server  ServerReady
 	clients []ClientReady
 	samples []*Sample // one per client process
-	// The server before and after the measured time.
+	// The server's state before and after the measured time.
 	before, after State
 }
 
@@ -102,9 +102,9 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn, 
 	return o, o.measure(ctx, cfg, srv, clients)
 }
 
-// measure lets the clients go and looks at the server at both ends of their
-// measured time. Both looks have the server's own time, so that a late parent does
-// not bend the utilisation.
+// measure starts the clients' load and asks for the server's state at both
+// ends of their measured time. Both states have the server's own time, so that
+// a late parent does not bend the utilisation.
 func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients []*child.Process) (err error) {
 	start := time.Now()
 	for _, c := range clients {
@@ -132,7 +132,7 @@ func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, c
 	return err
 }
 
-// answers adds up those of all client processes.
+// answers adds up the Answers of all client processes.
 func (o *outcome) answers() (a Answers) {
 	for _, s := range o.samples {
 		a = a.Add(s.Answers)
@@ -140,7 +140,7 @@ func (o *outcome) answers() (a Answers) {
 	return a
 }
 
-// wrong is an error if there were wrong answers.
+// wrong returns an error if some answers were wrong.
 func (o *outcome) wrong(scheme string) error {
 	a := o.answers()
 	if a.Wrong == 0 {

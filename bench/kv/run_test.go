@@ -46,8 +46,8 @@ func runQuick(t *testing.T, cfg Config, fault string) ([]Row, error) {
 	return rows, err
 }
 
-// longQuick is runQuick, for so long that every scheme sees operations of each of
-// these kinds.
+// longQuick is runQuick with a duration in which every scheme sees operations
+// of each of these kinds.
 func longQuick(t *testing.T, cfg Config, kinds ...string) (rows []Row) {
 	t.Helper()
 	longer.Measure(t, cfg.Duration, func(d time.Duration) error {
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 				if len(r.ByOp) != len(kinds) || r.OpsPerS <= 0 || r.P50Us > r.P99Us || r.Checked == 0 || r.Wrong != 0 || r.Results != 1 {
 					t.Errorf("%+v", r)
 				}
-				// 3000 keys, and what was tried and inserted.
+				// 3000 keys, and those tried and inserted.
 				if r.LoadFactor <= 0 || r.LoadFactor > 1 || cfg.Repeat > 1 && r.Spread["load_factor"][1] < r.LoadFactor {
 					t.Errorf("load factor %v, %v", r.LoadFactor, r.Spread)
 				}
@@ -110,7 +110,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// With a batch reads are made together, and their number is that of keys.
+// With a batch reads share a call, and each key counts as one.
 func TestRunBatch(t *testing.T) {
 	cfg := quickConfig(t, "B")
 	cfg.Batch, cfg.InFlight, cfg.Schemes = 16, 1, []string{"fast", "piped"}
@@ -138,8 +138,8 @@ func TestRunPinned(t *testing.T) {
 	}
 }
 
-// Wrong answers are noticed, whatever is wrong with them, counted in the row of
-// their scheme, and make the run fail.
+// All kinds of wrong answers are detected, counted in the row of their scheme,
+// and make the run fail.
 func TestWrongAnswers(t *testing.T) {
 	for _, c := range []struct {
 		fault, scheme string
@@ -170,8 +170,8 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong in a child becomes an error that says it, and no child
-// stays behind (goleak would find the goroutine that reads it).
+// Whatever goes wrong in a child becomes an error that names it, and no child
+// survives (goleak would find the goroutine that reads it).
 func TestRunFaults(t *testing.T) {
 	for fault, says := range map[string]string{
 		"start": "no memory", "dial": "nobody there", "get": "connection lost", "undeleted": "was deleted",
@@ -202,7 +202,7 @@ func TestRunCancelled(t *testing.T) {
 	}
 }
 
-// A child whose parent goes away ends by itself, at whatever stage.
+// A child ends when its parent does, at whatever stage.
 func TestChildrenEndWithTheirInput(t *testing.T) {
 	srv, err := startFake()
 	if err != nil {
@@ -273,7 +273,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Keys and clients are dealt out completely, none twice; only tcp has a transport
+// All keys and clients are distributed, none twice; only tcp has a transport
 // of its own, only polling schemes a server that polls.
 func TestJobs(t *testing.T) {
 	for procs := 1; procs <= 7; procs++ {

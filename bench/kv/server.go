@@ -9,8 +9,7 @@ import (
 	kvmap "github.com/catfish-index/catfish/kv"
 )
 
-// ServerMain is the life of a server child. It returns when in ends or ctx is
-// done.
+// ServerMain runs a server child. It returns when in ends or ctx is done.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartServer) error {
 	p := child.NewPipe(in, out)
 	var job ServerJob
@@ -47,7 +46,7 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartSer
 	return nil
 }
 
-// IndexOf is what rows tell of a collection's statistics.
+// IndexOf returns the statistics of a collection that rows contain.
 func IndexOf(s kvmap.Stats) Index {
 	x := Index{
 		Items: s.Index.Items, Inserts: s.Index.Inserts, Kicks: s.Index.Kicks,
@@ -66,7 +65,7 @@ func next(ctx context.Context, c *child.Process) (fromChild, error) {
 	return m, err
 }
 
-// stateOf asks a server child.
+// stateOf asks a server child for its state.
 func stateOf(ctx context.Context, c *child.Process) (State, error) {
 	if err := c.Send(toChild{Ask: true}); err != nil {
 		return State{}, err

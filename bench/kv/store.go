@@ -15,18 +15,18 @@ var (
 	ErrWrong = errors.New("bench: wrong answers")
 )
 
-// Store is one connection to what is measured. Keys have ycsb.KeyBytes. All
+// Store is one connection to the measured system. Keys have ycsb.KeyBytes. All
 // methods are safe for concurrent use, unless it is a Pipeliner: one goroutine
 // uses that.
 type Store interface {
-	// Get appends the value of a key to dst. The error wraps ErrNotFound if there
-	// is none, and dst is returned as it was.
+	// Get appends the value of a key to dst. The error wraps ErrNotFound if
+	// there is none, and dst is returned unchanged.
 	Get(ctx context.Context, key, dst []byte) ([]byte, error)
-	// GetMany reads many keys in one call: it sets Found, and Value to what was
-	// found, in the room that Value has.
+	// GetMany reads many keys in one call: it sets Found, and Value to the
+	// found value, in Value's capacity.
 	GetMany(ctx context.Context, rs []Request) error
 	Put(ctx context.Context, key, value []byte) error
-	// Delete removes a key. The error wraps ErrNotFound if it is not there.
+	// Delete removes a key. The error wraps ErrNotFound if it does not exist.
 	Delete(ctx context.Context, key []byte) error
 	// Counters returns totals since the connection was made.
 	Counters() Counters
@@ -35,12 +35,12 @@ type Store interface {
 	Close() error
 }
 
-// Pipeliner is a Store that carries out many requests together better than many
-// goroutines would.
+// Pipeliner is a Store that executes many requests together faster than many
+// goroutines.
 type Pipeliner interface {
 	Store
-	// Do sends all requests, then waits for all answers. They are carried out in
-	// their order.
+	// Do sends all requests, then waits for all answers. They are executed in
+	// order.
 	Do(ctx context.Context, rs []Request) error
 }
 
@@ -54,11 +54,11 @@ type Request struct {
 
 // Counters are totals of one Store, or sums over several. Those of bench.Counters
 // are of Gets, each key of a GetMany counting as one: Fast by messages, Offloaded
-// by reads of the client itself. A store that does not count leaves all at 0.
+// by the client's own reads. A store that does not count leaves all at 0.
 type Counters struct {
 	bench.Counters
-	PointerHits    uint64 `json:"pointer_hits"`    // of Offloaded: a kept reference was right
-	PointerInvalid uint64 `json:"pointer_invalid"` // Gets whose kept reference was not
+	PointerHits    uint64 `json:"pointer_hits"`    // of Offloaded: with a right cached reference
+	PointerInvalid uint64 `json:"pointer_invalid"` // Gets whose cached reference was wrong
 }
 
 // Add returns the sum.
@@ -76,13 +76,13 @@ type Dialer func(ctx context.Context, job ClientJob) (Store, error)
 
 // Server is the system under test inside a server child.
 type Server interface {
-	// Addr is where clients dial.
+	// Addr is the address that clients dial.
 	Addr() string
 	// Version of the program, empty for this one.
 	Version() string
-	// Usage is that of all processes that serve.
+	// Usage is that of all server processes.
 	Usage() (bench.Usage, error)
-	// Index describes the key index; zero if the server does not tell.
+	// Index describes the key index; zero if the server does not report it.
 	Index() (Index, error)
 	Close() error
 }
@@ -92,11 +92,11 @@ type Index struct {
 	Items     int     `json:"items"`
 	Inserts   uint64  `json:"inserts"`
 	Kicks     uint64  `json:"kicks"` // items moved to their other bucket
-	Stash     int     `json:"stash"` // items there
+	Stash     int     `json:"stash"` // items in the stash
 	StashMost int     `json:"stash_most"`
 	Load      float64 `json:"load_factor"` // 0 to 1
 }
 
-// StartServer serves an empty collection until Close. It calls note now and then
-// with what it is doing.
+// StartServer serves an empty collection until Close. It reports its progress
+// to note.
 type StartServer func(ctx context.Context, job ServerJob, note func(string)) (Server, error)

@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/bench/stats"
 )
 
-// WriteTable prints rows of one Run for people. With repeats the spread of the
+// WriteTable prints rows of one Run as text. With repeats the spread of the
 // throughput stands beside its median.
 func WriteTable(w io.Writer, rows []Row) error {
 	if len(rows) == 0 {
@@ -55,7 +55,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	return nil
 }
 
-// shardsOf is the column of shards, which other programs have none of.
+// shardsOf is the column of shards, "-" for other programs.
 func shardsOf(r *Row) string {
 	if r.Shards == 0 || r.Version != "" {
 		return "-"
@@ -63,7 +63,7 @@ func shardsOf(r *Row) string {
 	return strconv.Itoa(r.Shards)
 }
 
-// inside are the columns of what only Catfish tells.
+// inside are the columns of figures that only Catfish reports.
 func inside(r *Row) string {
 	if r.Version != "" {
 		return strings.Repeat("-\t", 10) + "-"
@@ -80,7 +80,7 @@ func reads(batch int) string {
 	return fmt.Sprintf("%d in a call", batch)
 }
 
-// devices says once what carries each transport, and which version a peer has.
+// devices names the device of each transport and the version of each peer once.
 func devices(rows []Row) []string {
 	var lines []string
 	for _, r := range rows {
@@ -98,9 +98,9 @@ func devices(rows []Row) []string {
 	return lines
 }
 
-// WriteRatios prints how many times the throughput of each scheme named by a
-// column each row has: within rounds, with its standard error, if there were two
-// or more, else of the only one.
+// WriteRatios prints each row's throughput as a multiple of that of each
+// scheme named by a column: within rounds, with its standard error, if there
+// were two or more, else of the only one.
 func WriteRatios(w io.Writer, rows []Row, columns []string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "times the ops/s of\t%s\t\n", strings.Join(columns, "\t"))

@@ -23,14 +23,14 @@ type ServerJob struct {
 	Transport string       `json:"transport"`
 	Fabric    bench.Fabric `json:"fabric"` // of ofi
 	Polling   bool         `json:"polling"`
-	// What will be stored: keys that are loaded, bytes of a value. Mixes that
-	// insert store more.
+	// The data: number of loaded keys, bytes of a value. Mixes that insert
+	// store more.
 	Keys       uint64 `json:"keys"`
 	ValueBytes int    `json:"value_bytes"`
 	Shards     int    `json:"shards,omitempty"` // of the collection, 0: it is not divided
 }
 
-// ServerReady is what a server child answers once it serves.
+// ServerReady is sent by a server child as soon as it serves.
 type ServerReady struct {
 	Addr    string `json:"addr"`
 	Version string `json:"version"`
@@ -44,8 +44,8 @@ type ClientJob struct {
 	Fabric    bench.Fabric `json:"fabric"` // of ofi
 
 	Workload ycsb.Config `json:"workload"`
-	// This process loads the keys from LoadFrom to before LoadTo, and has so many
-	// clients, of which the first one has number FirstClient of all.
+	// This process loads the keys from LoadFrom to before LoadTo, and has
+	// Clients clients, of which the first one has number FirstClient of all.
 	LoadFrom    uint64 `json:"load_from"`
 	LoadTo      uint64 `json:"load_to"`
 	FirstClient int    `json:"first_client"`
@@ -57,18 +57,18 @@ type ClientJob struct {
 	Duration time.Duration `json:"duration_ns"`
 }
 
-// ClientReady is what a client child answers once its keys are loaded.
+// ClientReady is sent by a client child as soon as its keys are loaded.
 type ClientReady struct {
 	Info bench.Info `json:"info"`
 }
 
-// State is what a server child answers when it is asked.
+// State is a server child's answer to Ask.
 type State struct {
 	Usage bench.Usage `json:"usage"`
 	Index Index       `json:"index"`
 }
 
-// Sample is what one client process saw in the measured time.
+// Sample is one client process's measurement.
 type Sample struct {
 	Elapsed  time.Duration         `json:"elapsed_ns"`
 	Latency  [kinds]*bench.Latency `json:"latency"` // by ycsb.Kind
@@ -77,12 +77,12 @@ type Sample struct {
 	Answers  Answers               `json:"answers"`
 }
 
-// Answers counts values that were read, since the operations began, the warm-up's
+// Answers counts the values read since the operations began, the warm-up's
 // included.
 type Answers struct {
 	Checked int64  `json:"checked"`
 	Wrong   int64  `json:"wrong"`
-	First   string `json:"first,omitempty"` // what was wrong with the first of these
+	First   string `json:"first,omitempty"` // the error of the first of these
 }
 
 // Add returns the sum.
@@ -96,7 +96,7 @@ func (a Answers) Add(o Answers) Answers {
 // toChild is a line to a child after its job: exactly one field is set.
 type toChild struct {
 	Go  bool `json:"go,omitempty"`  // client: begin
-	Ask bool `json:"ask,omitempty"` // server: tell the state
+	Ask bool `json:"ask,omitempty"` // server: report the state
 }
 
 // fromChild is a line from a child: exactly one field is set.

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// worker is one goroutine's closed loop. What it has measured is looked at when
-// it has ended.
+// worker is one goroutine's closed loop. Its measurements are read when it has
+// ended.
 type worker struct {
 	store   Store
 	ops     *ycsb.Ops
@@ -25,19 +25,19 @@ type worker struct {
 	value []byte
 	reads []ycsb.Op // collected for a GetMany, or drawn for a Do
 	many  []Request
-	// second are writes of read-modify-writes, of a Do.
+	// second are the writes of read-modify-writes, of a Do.
 	second []Request
 }
 
-// Phases of a client process, one after the other.
+// Phases of a client process, in order.
 const (
 	warming int32 = iota
 	measuring
 	over
 )
 
-// newWorker is for the operations of one of all clients' goroutines. together is
-// how many operations go into one call.
+// newWorker makes the worker with this number among all clients' goroutines.
+// together is the number of operations in one call.
 func newWorker(w ycsb.Config, number, together int, store Store, phase *atomic.Int32) (*worker, error) {
 	ops, err := w.Ops(number)
 	if err != nil {
@@ -60,7 +60,7 @@ func latencies(m ycsb.Mix) (l [kinds]*bench.Latency) {
 	return l
 }
 
-// run makes calls with next until the measured time is over, one fails or ctx is
+// run makes calls with next until the measured time ends, one fails or ctx is
 // done.
 func (w *worker) run(ctx context.Context, next func(context.Context) error) error {
 	for ctx.Err() == nil && w.phase.Load() != over {
@@ -71,7 +71,7 @@ func (w *worker) run(ctx context.Context, next func(context.Context) error) erro
 	return ctx.Err()
 }
 
-// one carries out the next operation, or collects it for a GetMany.
+// one executes the next operation, or collects it for a GetMany.
 func (w *worker) one(ctx context.Context) (err error) {
 	w.op = w.ops.Next()
 	op := &w.op
@@ -124,8 +124,8 @@ func (w *worker) put(ctx context.Context) error {
 	return nil
 }
 
-// getMany reads what was collected. Reads of one call are not in any order, so
-// all are judged by what was seen before it.
+// getMany reads the collected keys. Reads of one call are unordered, so all
+// are checked against the values seen before it.
 func (w *worker) getMany(ctx context.Context) error {
 	for i := range w.reads {
 		w.many[i].Key, w.many[i].Found = w.reads[i].Key, false
@@ -147,7 +147,7 @@ func (w *worker) getMany(ctx context.Context) error {
 	return nil
 }
 
-// record counts n operations of one call that has ended just now.
+// record counts n operations of one call that ended at end.
 func (w *worker) record(k ycsb.Kind, start, end time.Time, n int) {
 	if w.phase.Load() == measuring {
 		w.latency[k].RecordMany(end.Sub(start), n)

@@ -80,7 +80,7 @@ func testWorker(t *testing.T, mix string, together int) (*maps, *worker) {
 	return m, wk
 }
 
-// What is carried out is what was drawn: after a while the store has, in each key,
+// The drawn operations are executed: after a while the store has, in each key,
 // the value of its last write.
 func TestOperations(t *testing.T) {
 	for _, mix := range []string{"A", "B", "C", "D", "F", "read=50,update=25,rmw=25"} {
@@ -145,7 +145,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// Only calls that end in the measured time count, and all others are checked, too.
+// Only calls that end in the measured time count, but all are checked.
 func TestPhases(t *testing.T) {
 	_, w := testWorker(t, "C", 1)
 	calls := 0
@@ -160,7 +160,7 @@ func TestPhases(t *testing.T) {
 			t.Errorf("phase %d: counts %v, %d checked", phase, got, w.checker.Checked)
 		}
 	}
-	// When it is over no call begins.
+	// After the measured time no call begins.
 	if err := w.run(t.Context(), func(context.Context) error { t.Error("a call"); return nil }); err != nil {
 		t.Error(err)
 	}
@@ -229,7 +229,7 @@ func TestChecker(t *testing.T) {
 	if ch.Wrong != 2 || !strings.Contains(ch.First, "lost") {
 		t.Errorf("%+v", ch.Answers)
 	}
-	// A place is another key's after that was seen.
+	// A newly seen key takes another key's place.
 	ch = checker{ascending: true}
 	ch.saw(7, first|5)
 	ch.saw(7+seenKeys, first|3)
@@ -238,8 +238,8 @@ func TestChecker(t *testing.T) {
 	}
 }
 
-// All keys of a process are loaded, once, whatever their number, and progress is
-// told.
+// All keys of a process are loaded, once, whatever their number, and progress
+// is reported.
 func TestFill(t *testing.T) {
 	for _, n := range []uint64{1, fillChunk, 3*fillChunk + 5} {
 		m := &maps{values: map[ycsb.Key][]byte{}}
@@ -280,7 +280,7 @@ type full struct{ Store }
 
 func (full) Put(context.Context, []byte, []byte) error { return fmt.Errorf("no room") }
 
-// Goroutines of all clients of all processes have streams of their own.
+// Goroutines of all clients of all processes have different streams.
 func TestStreams(t *testing.T) {
 	w, err := Workload("C", "uniform")
 	if err != nil {
@@ -323,7 +323,7 @@ func (unordered) GetMany(_ context.Context, rs []Request) error {
 	return nil
 }
 
-// Reads of one GetMany are not in any order; but what it read is seen.
+// Reads of one GetMany are unordered; but later reads are checked against them.
 func TestGetManyIsUnordered(t *testing.T) {
 	m, w := testWorker(t, "C", 4)
 	w.store = unordered{m}
@@ -355,8 +355,8 @@ func (s still) Get(_ context.Context, key, dst []byte) ([]byte, error) {
 	return append(dst, s.values[ycsb.Key(key)]...), nil
 }
 
-// BenchmarkWorker is what a read costs besides the store (and a map's lookup, some
-// 20 ns): drawing, timing, recording, checking.
+// BenchmarkWorker measures a read's cost besides the store (and a map's
+// lookup, some 20 ns): drawing, timing, recording, checking.
 func BenchmarkWorker(b *testing.B) {
 	w, err := Workload("C", "")
 	if err != nil {

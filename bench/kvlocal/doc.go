@@ -1,4 +1,5 @@
 // Package kvlocal measures package kv in one process, without clients: lookups
-// beside Go's map, updates with the memory that they take, insertions into
-// cuckoo tables, which must not loop, and one Map beside shards. `catfish bench kv-local` calls it.
+// compared with Go's map, updates with their memory, insertions into cuckoo
+// tables, which must not loop, and one Map compared with shards. `catfish bench
+// kv-local` calls it.
 package kvlocal

@@ -14,13 +14,13 @@ import (
 )
 
 // GetConfig is a comparison of lookups by one goroutine: of a kv.Map, of the
-// same one many at once, and of a Go map[string][]byte under a read lock, all
-// with the same keys, drawn uniformly, so that caches are cold if there are many.
+// same Map in batches, and of a Go map[string][]byte under a read lock, all with
+// the same keys, drawn uniformly, so that caches are cold if the keys are many.
 type GetConfig struct {
 	Keys       int
 	ValueBytes int
 	Ops        int // of each way in a round
-	Rounds     int // in which the ways take turns
+	Rounds     int // of all ways
 	Batch      int // keys of one GetMany
 	Seed       uint64
 }
@@ -39,19 +39,19 @@ func (c *GetConfig) Validate() error {
 	return nil
 }
 
-// GetRow is what one way took.
+// GetRow has the times of one way.
 type GetRow struct {
 	Way  string `json:"way"`
 	Keys int    `json:"keys"`
-	// Wall and CPU are nanoseconds a lookup, by the clock and of processor
-	// time: medians of the rounds. They are the same on a machine that does
-	// nothing else. Least and Most are of CPU.
+	// Wall and CPU are nanoseconds per lookup, by the clock and of processor
+	// time: medians of the rounds. They are equal on an otherwise idle
+	// machine. Least and Most are of CPU.
 	Wall  float64 `json:"ns"`
 	CPU   float64 `json:"cpu_ns"`
 	Least float64 `json:"cpu_ns_least"`
 	Most  float64 `json:"cpu_ns_most"`
-	// Rate is the rate of this way by that of the Go map in the same round, by
-	// processor time: the median of the rounds.
+	// Rate is the rate of this way divided by that of the Go map in the same
+	// round, by processor time: the median of the rounds.
 	Rate float64 `json:"rate_to_map"`
 }
 

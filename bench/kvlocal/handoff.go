@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/internal/lines"
 )
 
-// A queue from one goroutine that dispatches to one that owns a shard, of batches
-// of requests, whose answers come back in the same slots:
+// A queue of batches of requests from a dispatching goroutine to the owner of
+// a shard; the answers come back in the same slots:
 //
 //	taken          done           filled
 //	  | answered     | requests     |  free ...        a ring of slots
@@ -25,14 +25,14 @@ type queue struct {
 	_      [lines.Bytes]byte // the two sides' counts in lines of their own
 	done   atomic.Uint64
 	_      [lines.Bytes]byte
-	taken  uint64 // of the dispatcher alone
+	taken  uint64 // used by the dispatcher only
 }
 
-// queueSlots bounds what a dispatcher has under way with one owner, in batches: it
-// fills one while the owner is at another, and neither waits for the other's pace.
+// queueSlots bounds a dispatcher's in-flight batches at one owner: it fills
+// one while the owner answers another, and neither waits for the other's pace.
 const queueSlots = 8
 
-// batch is some requests, and the values that answer those that get.
+// batch has some requests, and the values that answer the gets.
 type batch struct {
 	ops    []request
 	values []byte // of each request, ValueBytes
@@ -54,10 +54,10 @@ func (q *queue) next() *batch {
 	return nil
 }
 
-// hand gives the slot that was filled to the owner.
+// hand gives the filled slot to the owner.
 func (q *queue) hand() { q.filled.Store(q.filled.Load() + 1) }
 
-// take calls f with each batch that is answered, and frees its slot.
+// take calls f with each answered batch, and frees its slot.
 func (q *queue) take(f func(*batch)) {
 	for done := q.done.Load(); q.taken < done; q.taken++ {
 		b := &q.slots[q.taken%queueSlots]
@@ -66,7 +66,7 @@ func (q *queue) take(f func(*batch)) {
 	}
 }
 
-// idle is whether everything that was handed over is answered and taken.
+// idle reports whether all batches handed over are answered and taken.
 func (q *queue) idle() bool { return q.taken == q.filled.Load() }
 
 // dispatch hands a stream of requests over to the owners' queues, by the shard that
@@ -105,7 +105,7 @@ func dispatch(ctx context.Context, ops []request, queues []*queue, pick func(*re
 	}
 }
 
-// own answers what comes through the queues until over is closed or ctx done.
+// own answers the batches of the queues until over is closed or ctx done.
 func own(ctx context.Context, queues []*queue, over <-chan struct{}, answer func(*batch) error) error {
 	for {
 		worked := false

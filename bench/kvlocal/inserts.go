@@ -14,8 +14,8 @@ import (
 // InsertsConfig makes many insertions into tables that do not grow, with
 // deletions between them.
 type InsertsConfig struct {
-	// Inserts is how many in all, dealt evenly to the rows of kind GCuckoo.
-	// Each row of kind Conventional has a tenth of such a row's.
+	// Inserts is their total number, divided evenly among the rows of kind
+	// GCuckoo. Each row of kind Conventional has a tenth of such a row's.
 	Inserts int
 	Buckets int // of each of a table's two
 	Seed    uint64
@@ -29,7 +29,7 @@ func (c *InsertsConfig) Validate() error {
 	return validBuckets(c.Buckets)
 }
 
-// InsertsRow is what became of the insertions into tables of one layout, which
+// InsertsRow is the result of the insertions into tables of one layout, which
 // were filled to a load and kept there.
 type InsertsRow struct {
 	Kind    string  `json:"kind"`
@@ -39,8 +39,8 @@ type InsertsRow struct {
 	Refused uint64  `json:"refused"`
 	Tables  int     `json:"tables"`
 	// Loops are random walks that were given up after 500 kicks, the usual
-	// sign of an endless one. Searches of G-Cuckoo end by themselves: BoundedOut
-	// saw 512 full buckets, before anything was kicked.
+	// sign of an endless one. Searches of G-Cuckoo always end: BoundedOut saw
+	// 512 full buckets, before any kick.
 	Loops      uint64  `json:"loops"`
 	BoundedOut uint64  `json:"bounded_out"`
 	Kicks      uint64  `json:"kicks"`
@@ -56,8 +56,7 @@ type InsertsRow struct {
 	Ns         float64 `json:"ns"` // of an insertion and a deletion
 }
 
-// churn is how often the items of a table are replaced before there is a new
-// table.
+// churn is how often the items of a table are replaced before the next table.
 const churn = 8
 
 // Inserts measures all layouts, and calls each with a row, and note from time to
@@ -97,7 +96,7 @@ func Inserts(ctx context.Context, c InsertsConfig, note func(string), each func(
 	return nil
 }
 
-// pace is how often there is a note.
+// pace is the time between two notes.
 const pace = 10 * time.Second
 
 // keep fills one table to the load and replaces its items, by up to most

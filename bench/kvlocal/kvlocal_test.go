@@ -31,7 +31,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// Rows cover all updates, and dead records do not add up.
+// Rows cover all updates, and dead records do not accumulate.
 func TestPut(t *testing.T) {
 	var rows []PutRow
 	if err := Put(t.Context(), PutConfig{Keys: 100, ValueBytes: 32, Updates: 5001, Parts: 3, Seed: 1}, func(r PutRow) { rows = append(rows, r) }); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/internal/mapped"
 )
 
-// layout is a kind of table, and what it holds: loads are those that Inserts
-// keeps it at, the last beyond what the default lets it have before it grows.
+// layout is a kind of table and its items per bucket: loads are those at which
+// Inserts keeps it, the last beyond the default load at which it grows.
 type layout struct {
 	kind  cuckoo.Kind
 	items int
@@ -20,7 +20,7 @@ type layout struct {
 }
 
 // layouts are the paper's one item a bucket, four, and five, which is the
-// default, each beside random walks.
+// default, each compared with random walks.
 var layouts = []layout{
 	{cuckoo.GCuckoo, 1, []float64{0.4, 0.48, 0.495}},
 	{cuckoo.GCuckoo, 4, []float64{0.9, 0.94, 0.97}},
@@ -30,8 +30,8 @@ var layouts = []layout{
 	{cuckoo.Conventional, 5, []float64{0.9, 0.96, 0.98}},
 }
 
-// table makes an empty table of so many buckets each, in memory that has no room
-// for larger ones.
+// table makes an empty table with buckets buckets in each half, in memory that
+// has no room for larger ones.
 func (l *layout) table(buckets int, seed uint64) (x cuckoo.Index, free func(), err error) {
 	mem, err := mapped.Map(4096 + 2*int64(buckets)*cuckoo.LineBytes)
 	if err != nil {
@@ -67,14 +67,14 @@ func (c *LoadConfig) Validate() error {
 	return validBuckets(c.Buckets)
 }
 
-// LoadRow is how full tables of one layout become: medians over the seeds of
-// load factors, and the least.
+// LoadRow is how full tables of one layout get: medians over the seeds of load
+// factors, and the least.
 type LoadRow struct {
 	Kind    string `json:"kind"`
 	Items   int    `json:"items_a_bucket"`
 	Buckets int    `json:"buckets"` // of both tables
 	Seeds   int    `json:"seeds"`
-	// FirstStash is the load when the first item found no place; Growth when
+	// FirstStash is the load when the first item went to the stash; Growth when
 	// half of the stash was full, at which a table grows at the latest. They
 	// grow before that, at a load that is an option (cuckoo.Options.MaxLoad).
 	FirstStash      float64 `json:"load_first_stash"`

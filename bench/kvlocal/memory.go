@@ -16,14 +16,14 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// ErrConfig is wrapped by what Validate finds.
+// ErrConfig is wrapped by Validate's errors.
 var ErrConfig = errors.New("bench: kv-local")
 
 const (
 	keyBytes = 16
 	bootID   = 1
 	maxKeys  = 1 << 30
-	minValue = 8 // a word, which ways to look up add up
+	minValue = 8 // a word, which all ways to look up add up
 	maxValue = 1 << 16
 )
 
@@ -34,8 +34,8 @@ func keyAt(dst *[keyBytes]byte, i uint64) []byte {
 	return dst[:]
 }
 
-// mix is SplitMix64's output function, so that keys next to each other differ
-// everywhere.
+// mix is SplitMix64's output function, so that adjacent keys differ in all
+// bytes.
 func mix(i uint64) uint64 {
 	i = (i + 1) * 0x9E3779B97F4A7C15
 	i = (i ^ i>>30) * 0xBF58476D1CE4E5B9
@@ -43,10 +43,10 @@ func mix(i uint64) uint64 {
 	return i ^ i>>31
 }
 
-// newMap makes a Map for so many keys. Its memory is sparse: the sizes are
-// limits. That of the index leaves room for tables of twice the size beside all
-// that were there (cuckoo/growth.go), some 100 bytes a key; that of the records
-// for so many updates within a second.
+// newMap makes a Map for keys keys. Its memory is sparse: the sizes are
+// limits. That of the index leaves room for tables of twice the size beside
+// all earlier ones (cuckoo/growth.go), some 100 bytes a key; that of the
+// records for the given updates within a second.
 func newMap(keys, valueBytes, updates int, seed uint64, now func() time.Duration) (m *kv.Map, free func(), err error) {
 	record1 := int64(128+keyBytes+valueBytes) * 5 / 4
 	sizes := [2]int64{int64(keys)*128 + 1<<20, (int64(keys)+int64(updates))*record1 + 64*record.SpanBytes}
@@ -72,7 +72,7 @@ func newMap(keys, valueBytes, updates int, seed uint64, now func() time.Duration
 	return m, free, nil
 }
 
-// interval is how many operations are made between two looks at the context.
+// interval is the number of operations between two checks of the context.
 const interval = 1 << 16
 
 // fill puts all keys, and calls each, which may change the value before.
@@ -101,7 +101,7 @@ func validKeys(keys, valueBytes int) error {
 	return nil
 }
 
-// Memory is what the process takes.
+// Memory is the memory of the process.
 type Memory struct {
 	Resident uint64 `json:"resident_bytes"` // 0 where the system does not say
 	Heap     uint64 `json:"go_heap_bytes"`  // live and not yet collected
@@ -114,7 +114,7 @@ func memoryNow() Memory {
 	return Memory{Resident: resident(), Heap: s.HeapAlloc, GCs: s.NumGC}
 }
 
-// resident is from /proc/self/statm (proc(5)): its second number, in pages.
+// resident is read from /proc/self/statm (proc(5)): its second number, in pages.
 func resident() uint64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

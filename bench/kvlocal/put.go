@@ -10,9 +10,9 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// PutConfig is a long run of updates by one goroutine, of keys drawn uniformly:
-// each writes a new record out of place. It shows the rate, and that memory
-// stays what a second of updates takes.
+// PutConfig is a long run of updates by one goroutine, of keys drawn
+// uniformly: each writes a new record out of place. It shows the rate, and
+// that memory is bounded by a second's updates.
 type PutConfig struct {
 	Keys       int
 	ValueBytes int
@@ -36,21 +36,21 @@ func (c *PutConfig) Validate() error {
 type PutRow struct {
 	Updates int `json:"updates"` // until its end, with those before
 	Keys    int `json:"keys"`
-	// Rate is updates a second by the clock, CPU nanoseconds of processor time
-	// an update, the Map's own tidying included.
+	// Rate is updates per second by the clock, CPU nanoseconds of processor
+	// time per update, the Map's maintenance included.
 	Rate float64 `json:"rate"`
 	CPU  float64 `json:"cpu_ns"`
-	// At the part's end: of the process, and of the heap of records.
+	// At the part's end: memory of the process, and of the heap of records.
 	Memory
 	Spans   int `json:"span_bytes"`    // that the heap of records occupies
 	Retired int `json:"retired_bytes"` // of these, of dead records
 }
 
 // putsPerSecond bounds the memory for dead records, of which a second's worth
-// waits for readers: no more updates than these are made.
+// waits for readers: updates are limited to this rate.
 const putsPerSecond = 10_000_000
 
-// Put makes the run, and calls each with a row when its part is over.
+// Put makes the run, and calls each with the row of each finished part.
 func Put(ctx context.Context, c PutConfig, each func(PutRow)) error {
 	if err := c.Validate(); err != nil {
 		return err

@@ -12,10 +12,10 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// ShardsConfig compares what several goroutines can do with the same keys: in one
-// Map that all share; in a Map for each, whose keys nobody else touches
-// (single-threaded shards: HydraDB, SC 2015, 4.1.1; Jakiro, SIGMOD 2015); and
-// pipelined, where some dispatch the requests to those that own the shards.
+// ShardsConfig compares the throughput of several goroutines with the same keys:
+// in one Map that all share; in a Map for each, whose keys no other goroutine
+// accesses (single-threaded shards: HydraDB, SC 2015, 4.1.1; Jakiro, SIGMOD 2015);
+// and pipelined, where some dispatch the requests to the owners of the shards.
 //
 //	shared      stream -> goroutine --+        sharded   stream -> goroutine -> Map
 //	            stream -> goroutine --+-> Map            stream -> goroutine -> Map
@@ -23,8 +23,9 @@ import (
 //	pipelined   stream -> dispatcher ==queues==> owner -> Map
 //	            stream -> dispatcher ==queues==> owner -> Map
 //
-// All have the same operations. Sharded streams are divided beforehand: there the
-// client sends to the shard. Each way has as many goroutines in all, or two.
+// All have the same operations. Sharded streams are divided beforehand, as if
+// the client sent to the shard. Each way has the same number of goroutines in
+// all, or two.
 type ShardsConfig struct {
 	Goroutines int
 	Keys       int
@@ -33,7 +34,7 @@ type ShardsConfig struct {
 	Dist       ycsb.Dist // Uniform, or Zipfian with Theta
 	Theta      float64
 	Ops        int // of all goroutines together, of each way in a round
-	Rounds     int // in which the ways take turns
+	Rounds     int // of all ways
 	Batch      int // requests that are handed over at once
 	Seed       uint64
 }
@@ -71,7 +72,7 @@ func (c *ShardsConfig) workload() ycsb.Config {
 	}
 }
 
-// ShardsRow is what one way does.
+// ShardsRow is the result of one way.
 type ShardsRow struct {
 	Way        string `json:"way"`
 	Goroutines int    `json:"goroutines"`
@@ -79,16 +80,16 @@ type ShardsRow struct {
 	Keys       int    `json:"keys"`
 	Mix        string `json:"mix"`
 	Dist       string `json:"dist"`
-	// Rate is operations a second by the clock, of all goroutines: the median of
-	// the rounds, the least and the most.
+	// Rate is operations per second by the clock, of all goroutines: the
+	// median of the rounds, the least and the most.
 	Rate  float64 `json:"rate"`
 	Least float64 `json:"rate_least"`
 	Most  float64 `json:"rate_most"`
-	// Ratio is this way's rate by that of the shared Map in the same round: the
-	// median of the rounds.
+	// Ratio is this way's rate divided by that of the shared Map in the same
+	// round: the median of the rounds.
 	Ratio float64 `json:"rate_to_shared"`
-	// Busiest is the largest share of the operations that one Map had, by what
-	// each would have if they were equal: the median of the rounds.
+	// Busiest is the largest share of the operations of one Map, divided by an
+	// equal share: the median of the rounds.
 	Busiest float64 `json:"busiest"`
 }
 

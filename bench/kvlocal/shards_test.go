@@ -41,8 +41,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// Each way reads what its Maps have: one whose values differ is noticed. A key in
-// the wrong shard is an error.
+// Each way reads its Maps' values: a Map whose values differ is detected. A
+// key in the wrong shard is an error.
 func TestShardsAreRead(t *testing.T) {
 	c := shardsConfig(4)
 	c.Mix = ycsb.MixC
@@ -95,8 +95,8 @@ func TestShardsAreRead(t *testing.T) {
 	}
 }
 
-// Each request handed over is answered once, in order, by the owner of its shard,
-// whatever runs ahead; nothing is left when the dispatchers return.
+// Each request handed over is answered once, in order, by the owner of its
+// shard, whichever side runs ahead; none is left when the dispatchers return.
 func TestHandOff(t *testing.T) {
 	for _, batchOps := range []int{1, 3, 64} {
 		const dispatchers, owners, n = 3, 2, 5000

@@ -19,28 +19,28 @@ type request struct {
 	update bool
 }
 
-// word is what the values of a key begin with, so that reads can be added up: an
-// update writes the same again.
+// word is the first word of a key's values, so that reads can be added up: an
+// update writes the same word again.
 func word(k *ycsb.Key) uint64 {
 	return mix(binary.LittleEndian.Uint64(k[:]) ^ mix(binary.LittleEndian.Uint64(k[8:])))
 }
 
-// shardOf is the shard of n that has a key. The hash is not the one that the Maps
-// use, of whose buckets each would otherwise have a part.
+// shardOf is the shard of n that has a key. The hash differs from that of the
+// Maps, of whose buckets each Map would otherwise use only a part.
 func (c *ShardsConfig) shardOf(k *ycsb.Key, n int) int {
 	return int(cuckoo.Hash(^c.Seed, k[:]) % uint64(n))
 }
 
-// shardWay makes the operations of all streams, and returns the sum of what reads
-// found, and how long it took.
+// shardWay makes the operations of all streams, and returns the sum of the
+// read values, and the duration.
 type shardWay struct {
 	name             string
 	goroutines, maps int
 	run              func(context.Context, []*kv.Map, [][]request) (uint64, time.Duration, error)
 }
 
-// together runs work(i) for i below n at the same time, and returns the sum, and
-// when the last one was done. If one fails ctx ends for the others.
+// together runs work(i) for i below n at the same time, and returns the sum,
+// and the time until the last one ended. If one fails ctx ends for the others.
 func together(ctx context.Context, n int, work func(ctx context.Context, i int) (uint64, error)) (sum uint64, took time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,7 +75,7 @@ func (c *ShardsConfig) sharded(ctx context.Context, maps []*kv.Map, streams [][]
 	})
 }
 
-// carryOut makes the operations of one stream, one after the other.
+// carryOut executes the operations of one stream in order.
 func (c *ShardsConfig) carryOut(ctx context.Context, m *kv.Map, ops []request) (sum uint64, err error) {
 	var b kv.Buffer
 	value := make([]byte, c.ValueBytes)
@@ -94,7 +94,7 @@ func (c *ShardsConfig) carryOut(ctx context.Context, m *kv.Map, ops []request) (
 	return sum, nil
 }
 
-// one makes an operation, and returns what a read found.
+// one executes an operation, and returns the value that a read found.
 func one(m *kv.Map, op *request, value []byte, b *kv.Buffer) ([]byte, error) {
 	if op.update {
 		binary.LittleEndian.PutUint64(value, word(&op.key))
@@ -105,7 +105,7 @@ func one(m *kv.Map, op *request, value []byte, b *kv.Buffer) ([]byte, error) {
 	return v.Value, err
 }
 
-// pipelined has so many dispatchers, which hand each request to the owner of its Map.
+// pipelined runs dispatchers, which hand each request to the owner of its Map.
 func (c *ShardsConfig) pipelined(dispatchers int) func(context.Context, []*kv.Map, [][]request) (uint64, time.Duration, error) {
 	return func(ctx context.Context, maps []*kv.Map, streams [][]request) (uint64, time.Duration, error) {
 		queues := make([][]*queue, dispatchers) // by dispatcher, then by owner

@@ -10,9 +10,9 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// way makes so many lookups of keys that r draws, and returns the sum of the
-// values' first words: so values are read, and ways that find different ones
-// are noticed.
+// way makes ops lookups of keys that r draws, and returns the sum of the
+// values' first words: so values are read, and ways that find different values
+// are detected.
 type way struct {
 	name string
 	run  func(r *rand.Rand, ops int) (uint64, error)

@@ -14,13 +14,13 @@ import (
 )
 
 var (
-	// ErrScheme: there is no such peer, or no such way to reach it.
+	// ErrScheme: no peer or transport of this name exists.
 	ErrScheme = errors.New("kvpeers: unknown scheme")
 	// ErrMissing: a server's program is not installed; the text says what to
 	// install.
 	ErrMissing = errors.New("kvpeers: not installed")
 	// ErrAnswer: a server's answer is an error, or is not understood. The
-	// connection is of no use any more.
+	// connection is unusable afterwards.
 	ErrAnswer = errors.New("kvpeers: bad answer")
 )
 
@@ -41,15 +41,15 @@ func Dial(ctx context.Context, job kv.ClientJob) (kv.Store, error) {
 	return s, nil
 }
 
-// dialer connects to a place.
+// dialer connects to an address.
 type dialer struct{ network, addr string }
 
 func (d dialer) dial(ctx context.Context, nd *net.Dialer) (net.Conn, error) {
 	return nd.DialContext(ctx, d.network, d.addr)
 }
 
-// Info of a connection; nothing is known but where it goes.
+// Info of a connection; only its network is known.
 func (d dialer) Info() bench.Info { return bench.Info{Transport: d.network} }
 
-// Counters are what peers do not tell.
+// Counters are 0: peers do not report them.
 func (d dialer) Counters() kv.Counters { return kv.Counters{} }

@@ -7,8 +7,8 @@
 //	go run ./cmd/kvpeers -catfish ../../bin/catfish -transport shm
 //
 // With the program catfish, the schemes of `catfish bench kv` run in the same
-// rounds and stand in the same table, and another table has how many times each
-// peer's throughput everybody has.
+// rounds and stand in the same table, and another table has each throughput as
+// a multiple of each peer's.
 //
 // It is a module of its own, so that programs that import Catfish inherit no
 // client of another server. docs/decisions/kv-peers.md says which clients are
@@ -17,22 +17,22 @@
 // # What is comparable
 //
 // A server is a process of its own with one thread for requests, on the cores
-// that Catfish's server has in its turn, over loopback (redis-tcp) or a unix
-// socket (redis-unix); nothing is written to disk. Each run has a fresh one, and
-// loads it. Keys, values, operations, the closed loop and the check of every value
-// are those of bench/kv.
+// that Catfish's server has in its runs, over loopback (redis-tcp) or a unix
+// socket (redis-unix); it writes nothing to disk. Each run has a fresh server,
+// and loads it. Keys, values, operations, the closed loop and the check of
+// every value are those of bench/kv.
 //
 // How operations are in flight depends on the peer:
 //
 //	redis       a connection a client; n commands are sent together, and
 //	            the next n when all are answered
 //	redis-auto  a connection a client, shared by n goroutines with one
-//	            operation each, which rueidis pipelines by itself
+//	            operation each, which rueidis pipelines
 //	memcached   as redis
 //
-// The latency of an operation that is sent with others is the time until
-// all of them are answered. A read-modify-write is sent as a read, then, with
-// those of its fellows, as a write.
+// The latency of an operation that is sent with others is the time until all
+// of them are answered. A read-modify-write is sent as a read, then as a write
+// together with the other writes.
 //
-// The source is best read from conn.go on.
+// Read the source starting with conn.go.
 package kvpeers

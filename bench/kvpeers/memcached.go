@@ -16,11 +16,11 @@ import (
 )
 
 // memcachedConn speaks memcached's meta commands (doc/protocol.txt of
-// memcached 1.6, "Meta Commands"), which are answered in their order:
+// memcached 1.6, "Meta Commands"), which are answered in order:
 //
-//	mg KEY v               ->  VA SIZE, then the value; EN: not there
+//	mg KEY v               ->  VA SIZE, then the value; EN: missing
 //	ms KEY SIZE, value     ->  HD
-//	md KEY                 ->  HD; NF: not there
+//	md KEY                 ->  HD; NF: missing
 //
 // Lines and values end with \r\n. It is a kv.Pipeliner.
 type memcachedConn struct {
@@ -45,7 +45,7 @@ func dialMemcached(ctx context.Context, d dialer) (kv.Store, error) {
 	return &memcachedConn{dialer: d, conn: conn, r: bufio.NewReaderSize(conn, memcachedBuffer)}, nil
 }
 
-// Get is Do of one.
+// Get is Do of one request.
 func (c *memcachedConn) Get(ctx context.Context, key, dst []byte) ([]byte, error) {
 	r := &c.one[0]
 	*r = kv.Request{Key: ycsb.Key(key), Value: dst[len(dst):]}
@@ -55,10 +55,10 @@ func (c *memcachedConn) Get(ctx context.Context, key, dst []byte) ([]byte, error
 	if !r.Found {
 		return dst, fmt.Errorf("%w: %s", kv.ErrNotFound, key)
 	}
-	return append(dst, r.Value...), nil // Already there, if dst had room.
+	return append(dst, r.Value...), nil // In place already, if dst had room.
 }
 
-// Put is Do of one.
+// Put is Do of one request.
 func (c *memcachedConn) Put(ctx context.Context, key, value []byte) error {
 	c.one[0] = kv.Request{Key: ycsb.Key(key), Value: value, Put: true}
 	return c.Do(ctx, c.one[:])
@@ -103,15 +103,15 @@ func (c *memcachedConn) Do(ctx context.Context, rs []kv.Request) error {
 }
 
 const (
-	// sendBytes are sent before answers are read. A server whose answers
-	// nobody reads stops reading, so more than its socket takes (Linux: 200 KiB)
-	// could not be sent. A larger request goes alone.
+	// sendBytes are sent before answers are read. A server stops reading while
+	// the client does not read its answers, so more than its socket takes
+	// (Linux: 200 KiB) could not be sent. A larger request goes alone.
 	sendBytes = 32 << 10
-	// commandBytes is more than a command has beside its value.
+	// commandBytes exceeds a command's bytes beside its value.
 	commandBytes = 64
 )
 
-// requestBytes are at most what a request takes.
+// requestBytes is an upper bound of a request's size.
 func requestBytes(r *kv.Request) int {
 	if r.Put {
 		return commandBytes + len(r.Value)
@@ -119,7 +119,7 @@ func requestBytes(r *kv.Request) int {
 	return commandBytes
 }
 
-// exchange sends what is in c.out, the requests rs, and reads their answers.
+// exchange sends c.out, the requests rs, and reads their answers.
 func (c *memcachedConn) exchange(rs []kv.Request) error {
 	if _, err := c.conn.Write(c.out); err != nil {
 		return fmt.Errorf("kvpeers: sending to memcached: %w", err)
@@ -179,7 +179,7 @@ func (c *memcachedConn) value(r *kv.Request, size []byte) error {
 	if len(size) == 0 || n > maxMemcachedValue {
 		return fmt.Errorf("%w: a value of %.80q bytes, want up to %d", ErrAnswer, size, maxMemcachedValue)
 	}
-	// Room is made for what arrives, not for what is announced.
+	// Buffers grow with the bytes that arrive, not to the announced size.
 	r.Found, r.Value = true, r.Value[:0]
 	for left := n; left > 0; {
 		part, err := c.r.Peek(min(left, memcachedBuffer))

@@ -42,10 +42,10 @@ func TestReply(t *testing.T) {
 		{answer: "VA", fails: true},
 		{answer: "VA \r\n\r\n", fails: true},
 		{answer: "VA -1\r\n\r\n", fails: true},
-		{answer: "VA 3 f\r\nabc\r\n", fails: true}, // nobody asked for flags
+		{answer: "VA 3 f\r\nabc\r\n", fails: true}, // flags were not requested
 		{answer: "VA 99999999999999999999\r\n\r\n", fails: true},
 		{answer: "VA 67108865\r\n\r\n", fails: true},
-		{answer: "VA 67108864\r\nabc", fails: true}, // announced, and not there
+		{answer: "VA 67108864\r\nabc", fails: true}, // announced, but missing
 		{answer: "VA 3\r\nabcd\r\n", fails: true},
 		{answer: "VA 3\r\nabc", fails: true},
 		{answer: strings.Repeat("x", 100) + "\r\n", fails: true}, // longer than the buffer

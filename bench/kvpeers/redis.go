@@ -34,9 +34,9 @@ func dialRedis(_ context.Context, d dialer) (kv.Store, error) {
 		},
 		ForceSingleClient: true, // It need not ask whether this is a cluster.
 		PipelineMultiplex: -1,   // One connection, as all peers have.
-		AlwaysPipelining:  true, // Of its two ways the one that is measured.
+		AlwaysPipelining:  true, // The measured one of its two modes.
 		DisableCache:      true, // Each Get shall reach the server.
-		DisableRetry:      true, // What goes wrong shall be seen.
+		DisableRetry:      true, // Errors shall be visible.
 	})
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ const (
 	Unix = "unix" // a unix socket
 )
 
-// peer is a server with a way to talk to it.
+// peer is a kind of server and its client.
 type peer struct {
 	name    string
 	program string
@@ -36,11 +36,11 @@ type peer struct {
 	dial    func(context.Context, dialer) (kv.Store, error)
 }
 
-// place is where a server is: a port, or a socket in its directory.
+// place is a server's address: a port, or a socket in its directory.
 type place struct{ network, addr, port, dir string }
 
-// In their favour: nothing is kept on disk. Both have one thread for
-// requests: Redis has no choice, memcached an option.
+// In the peers' favour: they keep nothing on disk. Both have one thread for
+// requests: Redis always, memcached by an option.
 func redisArgs(at place, _ int64) []string {
 	args := []string{"--save", "", "--appendonly", "no", "--dir", at.dir, "--port", at.port, "--bind", "127.0.0.1"}
 	if at.network == Unix {
@@ -55,7 +55,7 @@ func memcachedArgs(at place, bytes int64) []string {
 		"-M", // An error, not silence, when memory is full.
 	}
 	if u, err := user.Current(); err == nil {
-		args = append(args, "-u", u.Username) // As root it insists.
+		args = append(args, "-u", u.Username) // Required for root.
 	}
 	if at.network == Unix {
 		return append(args, "-s", at.addr)
@@ -89,10 +89,10 @@ func find(scheme string) (p *peer, transport string, err error) {
 	return nil, "", fmt.Errorf("%w: %q, want one of %s", ErrScheme, scheme, strings.Join(Schemes(), ", "))
 }
 
-// memoryOf bounds what a server holds. An item of memcached has 56 bytes and its
-// key beside the value, in a slab of a class at most 1.25 times as large, and
-// a hash table's pointer; twice that and a gigabyte are for inserts. It is a
-// limit, not taken at once.
+// memoryOf bounds what a server holds. An item of memcached has 56 bytes and
+// its key beside the value, in a slab of a class at most 1.25 times as large,
+// and a hash table's pointer; twice that and a gigabyte are for inserts. It is
+// a limit, not allocated at once.
 func memoryOf(job kv.ServerJob) int64 {
 	return int64(job.Keys)*int64(job.ValueBytes+100)*5/2 + 1<<30
 }
@@ -103,7 +103,7 @@ type server struct {
 	version string
 	cmd     *exec.Cmd
 	began   time.Time
-	ended   chan struct{} // cmd has
+	ended   chan struct{} // closed when cmd has ended
 	output  bytes.Buffer  // of cmd
 }
 
@@ -137,7 +137,8 @@ func StartServer(ctx context.Context, job kv.ServerJob, note func(string)) (kv.S
 func (s *server) run(ctx context.Context, args []string) error {
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.place.dir, &s.output, &s.output
-	// A group of its own: Ctrl-C is ours, Stop ends it in order.
+	// A process group of its own: Ctrl-C reaches this process only, Stop ends
+	// the server in order.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -159,16 +160,16 @@ func (s *server) run(ctx context.Context, args []string) error {
 	}
 }
 
-// Addr is an address of the scheme's transport.
+// Addr is the address, of the scheme's transport.
 func (s *server) Addr() string { return s.place.addr }
 
-// Version of the program.
+// Version is the program's version.
 func (s *server) Version() string { return s.version }
 
-// Index is nothing that peers tell.
+// Index is zero: peers do not report it.
 func (s *server) Index() (kv.Index, error) { return kv.Index{}, nil }
 
-// Usage is that of the program; this process only waits.
+// Usage is that of the server's program; this process only waits.
 func (s *server) Usage() (u bench.Usage, err error) {
 	if u, err = bench.UsageSince(s.began); err == nil {
 		u.CPU, err = s.cpuTime()
@@ -183,7 +184,7 @@ func (s *server) Close() error {
 		<-s.ended
 	}
 	if s.place.dir != "" {
-		_ = os.RemoveAll(s.place.dir) // What stays is in the temporary directory.
+		_ = os.RemoveAll(s.place.dir) // Leftovers are in the temporary directory.
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// Whoever gives tag servers asks for the servers: that one is not there is a
-// failure, which says what to install.
+// Tag servers requires the servers: a missing one is a failure, which says
+// what to install.
 
 // childArg makes this test binary a child: childArg ROLE CPUS.
 const childArg = "kvpeers-child"
@@ -125,8 +125,8 @@ func TestStores(t *testing.T) {
 	})
 }
 
-// In order; and neither side waits for the other when requests and answers are
-// more than sockets take.
+// Requests are executed in order; and neither side waits for the other when
+// requests and answers exceed the sockets' buffers.
 func TestPipelines(t *testing.T) {
 	each(t, func(t *testing.T, _ *server, dial func() kv.Store) {
 		c, ok := dial().(kv.Pipeliner)
@@ -159,7 +159,7 @@ func TestPipelines(t *testing.T) {
 	})
 }
 
-// Every mix runs on every peer, and every value that was read was right.
+// Every mix runs on every peer, and all values that it read are right.
 func TestRun(t *testing.T) {
 	for _, c := range []struct {
 		mix   string
@@ -192,7 +192,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A server that dies is noticed.
+// A client detects that its server has died.
 func TestServerDies(t *testing.T) {
 	each(t, func(t *testing.T, s *server, dial func() kv.Store) {
 		c, k := dial(), new(ycsb.Config).Key(1)

@@ -10,16 +10,16 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// requester makes the requests of one operation, one after the other.
+// requester makes the requests of one operation sequentially.
 type requester interface {
-	// begin prepares requests of size bytes, which end can tell from all
-	// that came before by the seed.
+	// begin prepares requests of size bytes, which end distinguishes from all
+	// earlier ones by the seed.
 	begin(ctx context.Context, size int, seed uint64) error
-	// request makes one, and returns when it is complete. It allocates
+	// request makes one request, and returns when it is complete. It allocates
 	// nothing.
 	request(ctx context.Context) error
-	// end compares what the requests have brought, where that is here, else
-	// it has it made visible to the server. Errors wrap ErrCorrupt.
+	// end compares the bytes that the requests brought to the client, or makes
+	// those that they wrote visible to the server. Errors wrap ErrCorrupt.
 	end(ctx context.Context) error
 	device() string
 	// spun is the time spent spinning for completions so far.
@@ -27,8 +27,8 @@ type requester interface {
 	close()
 }
 
-// ClientMain is the life of a client child. It returns after the last
-// measurement, when in ends, when ctx is done or a request fails.
+// ClientMain runs a client child. It returns after the last measurement, when
+// in ends, when ctx is done or a request fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -46,7 +46,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) e
 		return err
 	}
 	lets := make(chan struct{})
-	go func() { // Its end is ours.
+	go func() { // The process ends with its input.
 		defer cancel()
 		for {
 			var m toChild
@@ -62,7 +62,7 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) e
 	}()
 	err = measureAll(ctx, job, r, p, lets)
 	if ctx.Err() != nil {
-		return nil // The parent knows why.
+		return nil // The parent knows the reason.
 	}
 	return p.Fail(err)
 }
@@ -79,7 +79,7 @@ func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, 
 	for _, size := range job.Sizes {
 		for range job.Repeat {
 			seed++
-			// The server has yet to compare what the last run wrote.
+			// The server compares the last run's bytes first.
 			if err := wait(ctx, lets); err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, 
 	return nil
 }
 
-// wait is until the parent lets us go on.
+// wait blocks until the parent sends Go.
 func wait(ctx context.Context, lets <-chan struct{}) error {
 	select {
 	case <-lets:
@@ -132,8 +132,8 @@ func wait(ctx context.Context, lets <-chan struct{}) error {
 	}
 }
 
-// loop makes requests for some time, and some in any case. Each one's
-// latency ends where the next one's begins.
+// loop makes requests for duration d, and at least least of them. Each latency
+// ends where the next one begins.
 func loop(ctx context.Context, r requester, d time.Duration) (*bench.Latency, time.Duration, error) {
 	seen := bench.NewLatency()
 	begin := time.Now()

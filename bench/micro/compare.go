@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// compare looks for a byte that a request of so many bytes lost, or changed
-// beside its own. Errors wrap ErrCorrupt.
+// compare looks for a byte that a request of size bytes lost, or changed
+// outside its own. Errors wrap ErrCorrupt.
 func compare(got, want []byte, size int) error {
 	if bytes.Equal(got, want) {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// Op is what a request does.
+// Op is the kind of a request.
 type Op string
 
 // The operations of figure 9.
 const (
-	TCP   Op = "tcp"   // 1 byte there, n bytes back, over a socket
+	TCP   Op = "tcp"   // 1 byte out, n bytes back, over a socket
 	Read  Op = "read"  // RDMA Read of n bytes
 	Write Op = "write" // RDMA Write of n bytes
 )
@@ -27,13 +27,13 @@ const (
 	MaxBytes = 8 << 20
 	// DefaultDuration is how long one size is measured.
 	DefaultDuration = 200 * time.Millisecond
-	// least is the number of requests that are measured in any case, and
-	// before them that warm up.
+	// least is the least number of measured requests, and of the warm-up
+	// requests before them.
 	least = 3
 	// warmup is the share of a measurement's duration that precedes it:
 	// congestion windows open, pages are mapped, spin budgets adapt.
 	warmup = 5
-	// patience bounds the wait for a request, beside what its bytes need:
+	// patience bounds the wait for a request, without the time of its bytes:
 	// far above rdma.PeerTimeout, after which a provider has given up.
 	patience = 10 * time.Second
 	// minDuration and maxDuration are limits against typing errors, as is
@@ -53,7 +53,7 @@ func Sizes() []int {
 	return sizes
 }
 
-// FewSizes are one or two of each part of the curve.
+// FewSizes are one or two sizes of each part of the curve.
 func FewSizes() []int { return []int{2, 64, 2 << 10, 64 << 10, 1 << 20, MaxBytes} }
 
 // Config says what Run measures. Zero values are replaced by the defaults
@@ -66,8 +66,8 @@ type Config struct {
 	Repeat    int    // measurements of each size; the row is the one with the median mean; 1
 	Listen    string // host:port of the server; 127.0.0.1:0
 	Fabric    bench.Fabric
-	// Rate of the network between the processes, in bits per second: how
-	// long a request may take at the longest. 0: no network.
+	// Rate of the network between the processes, in bits per second: it bounds
+	// the time of a request. 0: no network.
 	Rate int64
 
 	ServerCPUs affinity.Set // empty: not pinned
@@ -131,11 +131,11 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// largest of the sizes.
+// largest is the largest size.
 func (c Config) largest() int { return slices.Max(c.Sizes) }
 
-// patience with one request of the largest size: four times what it takes
-// at the network's rate, and a constant.
+// patience is the timeout of one request of the largest size: four times its
+// time at the network's rate, and a constant.
 func (c Config) patience() time.Duration {
 	if c.Rate == 0 {
 		return patience

@@ -28,7 +28,7 @@ const childArg = "micro-child"
 func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == childArg {
 		if err := runChild(child.Role(os.Args[2]), os.Args[3], os.Args[4]); err != nil {
-			os.Exit(1) // The parent was told.
+			os.Exit(1) // The parent has the error.
 		}
 		return
 	}
@@ -72,13 +72,13 @@ func (f faulty) Dial(ctx context.Context, addr string, cfg rdma.QPConfig, privat
 type faultyPair struct {
 	rdma.QueuePair
 	more  int
-	full  rdma.CompletionQueue // nil: every request finds room
+	full  rdma.CompletionQueue // nil: the queue always has room
 	posts int
 }
 
 func (q *faultyPair) Post(wrs []rdma.WorkRequest) (int, error) {
 	if q.posts++; q.full != nil && q.posts%3 == 1 {
-		q.full.Wake() // As when there is room again.
+		q.full.Wake() // As if the queue had room again.
 		return 0, rdma.ErrQueueFull
 	}
 	wrs = slices.Clone(wrs)
@@ -124,7 +124,7 @@ func measured(t *testing.T, cfg Config, spawn child.Spawn) []Row {
 	return rows
 }
 
-// checkRows looks at what must hold of any rows.
+// checkRows checks the properties of all rows.
 func checkRows(t *testing.T, cfg Config, rows []Row) {
 	t.Helper()
 	if len(rows) != len(cfg.Sizes) {
@@ -179,7 +179,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// A full queue, which soft's can be although nothing is outstanding, is waited for.
+// The client waits for a full queue, which soft's can be although nothing is
+// outstanding.
 func TestFullQueue(t *testing.T) {
 	for _, op := range []Op{Read, Write} {
 		cfg := Config{Op: op, Transport: "shm", Sizes: []int{64}, Duration: time.Millisecond}
@@ -187,7 +188,7 @@ func TestFullQueue(t *testing.T) {
 	}
 }
 
-// passed is how many bytes the server's interface has carried.
+// passed is the number of bytes through the server's interface.
 func passed(t *testing.T, l *netns.Link) float64 {
 	t.Helper()
 	sum := 0.
@@ -209,7 +210,7 @@ func passed(t *testing.T, l *netns.Link) float64 {
 	return sum
 }
 
-// Through a network no more passes than its bucket lets through.
+// A network carries no more than its bucket allows.
 func TestNetwork(t *testing.T) {
 	if err := netns.Available(t.Context()); err != nil {
 		if os.Getenv("CATFISH_NO_SKIP") == "1" {
@@ -242,8 +243,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// A transport that moves too little or too much is found out, at the side
-// where the bytes arrive.
+// A transport that moves too little or too much is detected, at the side where
+// the bytes arrive.
 func TestWrongBytes(t *testing.T) {
 	for _, c := range []struct {
 		op    Op
@@ -255,7 +256,7 @@ func TestWrongBytes(t *testing.T) {
 		{Write, "short", "(micro-server): micro: wrong bytes arrived: byte 63, of the request's 64"},
 		{Write, "long", "byte 64, behind the request's 64"},
 	} {
-		// The first one fills what a longer one would change.
+		// The first size fills the bytes that a longer one would change.
 		cfg := Config{Op: c.op, Transport: "shm", Sizes: []int{64}, Duration: time.Millisecond}
 		err := Run(t.Context(), cfg, spawn(c.fault), func(string) {}, func(Row) error { return nil })
 		if !errors.Is(err, child.ErrFailed) || !strings.Contains(err.Error(), c.says) {
@@ -264,8 +265,8 @@ func TestWrongBytes(t *testing.T) {
 	}
 }
 
-// A repeated request is answered from another place, so a socket that
-// answers the wrong one is found out.
+// A repeated request is answered from another place, so a socket that answers
+// the wrong request is detected.
 func TestSocketFindsWrongAnswer(t *testing.T) {
 	l, err := listen(t.Context(), serverJob{Listen: "127.0.0.1:0", Bytes: 100})
 	if err != nil {
@@ -289,7 +290,7 @@ func TestSocketFindsWrongAnswer(t *testing.T) {
 	if err := s.end(t.Context()); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("the answer to another request: %v", err)
 	}
-	// More than there is.
+	// More bytes than the server has.
 	bad := newSocket(clientJob{Addr: l.addr(), Bytes: 101, Duration: time.Second, Patience: time.Minute})
 	defer bad.close()
 	if err := bad.begin(t.Context(), 101, 7); err == nil {
@@ -321,14 +322,14 @@ func TestRunFails(t *testing.T) {
 			t.Errorf("%v\n  does not say %q", err, says)
 		}
 	}
-	// What cannot be kept ends the run.
+	// A row that cannot be stored ends the run.
 	stop := errors.New("disk full")
 	if err := Run(t.Context(), good, spawn(""), func(string) {}, func(Row) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 	// A device that cannot be opened.
 	bad := good
-	bad.Transport, bad.Listen = "soft", "198.51.100.1:0" // Nobody's (RFC 5737).
+	bad.Transport, bad.Listen = "soft", "198.51.100.1:0" // An address without a host (RFC 5737).
 	if err := Run(t.Context(), bad, spawn(""), func(string) {}, nil); !errors.Is(err, child.ErrFailed) {
 		t.Errorf("got %v", err)
 	}
@@ -342,7 +343,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// What rows say of several runs is of one of them, the one in the middle.
+// A row of several runs has the figures of one of them, the one in the middle.
 func TestNewRow(t *testing.T) {
 	var runs []outcome
 	for _, us := range []int{30, 10, 20} {
@@ -378,7 +379,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// Requests of one size may be long under way through a narrow network.
+// Requests may take long through a narrow network.
 func TestPatience(t *testing.T) {
 	c := Config{Sizes: []int{2, 1_000_000}}
 	if got := c.patience(); got != patience {
@@ -390,7 +391,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// A request allocates nothing, so no collector is measured.
+// A request allocates nothing, so the garbage collector is not measured.
 func TestRequestAllocatesNothing(t *testing.T) {
 	job := serverJob{Op: Read, Transport: "shm", Bytes: 64, Patience: time.Minute}
 	target, err := openTarget(t.Context(), job, OpenDevice)

@@ -15,8 +15,8 @@ type Row struct {
 	Device    string `json:"device"` // what carries it
 	Bytes     int    `json:"bytes"`  // of a request; for tcp of the answer
 	Count     int64  `json:"count"`  // requests measured
-	// Compared is how many bytes were looked at after they had been moved,
-	// all runs together. All were right.
+	// Compared is how many moved bytes were compared, over all runs. All were
+	// right.
 	Compared int64 `json:"compared_bytes"`
 
 	MeanUs  float64 `json:"mean_us"`
@@ -40,9 +40,9 @@ type outcome struct {
 	from, to bench.Usage // of the server
 }
 
-// newRow takes the run whose mean is the median; of an even number the
-// faster of the two in the middle. All of a row's figures are of one run,
-// but for Compared.
+// newRow takes the run whose mean is the median; of an even number the faster
+// of the two in the middle. All of a row's figures but Compared are from one
+// run.
 func newRow(cfg Config, device string, runs []outcome) Row {
 	r := Row{Op: cfg.Op, Transport: cfg.Transport, Device: device}
 	for _, o := range runs {

@@ -9,13 +9,13 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// ErrCorrupt is what a child's error says when bytes were lost, invented or
+// ErrCorrupt is the text of a child's error when bytes were lost, invented or
 // misplaced.
 var ErrCorrupt = errors.New("micro: wrong bytes arrived")
 
 // Run measures one operation in all sizes between a server and a client
-// process, and calls done with each row as soon as it is there; an error of
-// done ends the run. note is told what goes on. Both are called from Run's
+// process, and calls done with each row as soon as it is complete; an error of
+// done ends the run. note receives the progress. Both are called from Run's
 // goroutine.
 //
 // Errors wrap bench.ErrConfig (nothing was started) or child.ErrFailed, or
@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg Config, spawn child.Spawn, note func(string), 
 	return nil
 }
 
-// next is a child's next line, which must be what is wanted.
+// next is a child's next line, which must be the wanted one.
 func next(ctx context.Context, c *child.Process, what string, wanted func(fromChild) bool) (fromChild, error) {
 	var m fromChild
 	err := c.Next(ctx, &m)
@@ -70,8 +70,8 @@ func next(ctx context.Context, c *child.Process, what string, wanted func(fromCh
 	return m, err
 }
 
-// one is one measurement. The server's processor time is read by itself, at
-// both ends: a late parent does not bend the utilisation.
+// one makes one measurement. The server reads its own processor time, at both
+// ends: a late parent does not bend the utilisation.
 func one(ctx context.Context, op Op, size int, srv, cli *child.Process) (o outcome, err error) {
 	if err = cli.Send(toChild{Go: true}); err != nil {
 		return o, err

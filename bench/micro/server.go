@@ -22,7 +22,7 @@ import (
 // Opener opens the device of a transport.
 type Opener func(transport string, f bench.Fabric) (rdma.Device, error)
 
-// OpenDevice is the Opener of the transports that there are.
+// OpenDevice is the Opener of all real transports.
 func OpenDevice(transport string, f bench.Fabric) (rdma.Device, error) {
 	switch transport {
 	case "shm":
@@ -36,14 +36,15 @@ func OpenDevice(transport string, f bench.Fabric) (rdma.Device, error) {
 	return nil, fmt.Errorf("%w: transport %q has no device", bench.ErrConfig, transport)
 }
 
-// initial is the seed of what a server's memory holds at first.
+// initial is the seed of a server's memory at first.
 const initial = 1
 
-// guard are bytes behind the largest request, which no request may change.
+// guard is the number of bytes after the largest request, which no request may
+// change.
 const guard = rdma.LineBytes
 
-// ServerMain is the life of a server child: in and out are its standard
-// input and output. It returns when in ends or ctx is done.
+// ServerMain runs a server child: in and out are its standard input and
+// output. It returns when in ends or ctx is done.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -107,7 +108,7 @@ type target struct {
 	mem      rdma.Region
 	ln       rdma.Listener
 	dir      string // of the socket of shm
-	want     []byte // what mem must hold
+	want     []byte // the expected contents of mem
 	events   [1]rdma.Completion
 	patience time.Duration
 }
@@ -147,8 +148,8 @@ func openTarget(ctx context.Context, job serverJob, open Opener) (_ *target, err
 	return t, nil
 }
 
-// accept takes connections until the listener closes. What fails here fails
-// at the client, too, which says so.
+// accept takes connections until the listener closes. A failure here is also a
+// failure at the client, which reports it.
 func (t *target) accept(ctx context.Context) {
 	for ctx.Err() == nil {
 		req, err := t.ln.Accept(ctx)
@@ -162,8 +163,8 @@ func (t *target) accept(ctx context.Context) {
 }
 
 // check waits for the event that a client sends after its writes, since only
-// then what was written is visible to this processor, and compares all of
-// the memory with what it must hold.
+// then the written bytes are visible to this processor, and compares all of
+// the memory with its expected contents.
 func (t *target) check(ctx context.Context, c check) error {
 	if c.Bytes < 0 || c.Bytes > len(t.want)-guard {
 		return fmt.Errorf("%w: a check of %d bytes, want 0 to %d", bench.ErrConfig, c.Bytes, len(t.want)-guard)

@@ -12,20 +12,19 @@ import (
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
 )
 
-// A connection begins with the number of bytes that each answer is to have,
-// a little-endian u32. Then each request is one byte, b, and its answer the
-// bytes from the b-th on of what both sides know: so an answer to another
-// request is noticed.
+// A connection begins with the size of each answer, a little-endian u32. Then
+// each request is one byte, b, and its answer the bytes from the b-th on of
+// those that both sides know: so an answer to another request is detected.
 const shifts = 256
 
-// known are the bytes that answers are made of.
+// known returns the bytes from which answers are taken.
 func known(largest int) []byte {
 	b := make([]byte, largest+shifts)
 	rdmaprobe.Fill(b, initial)
 	return b
 }
 
-// answerer is the server: a goroutine for each connection.
+// answerer is the server, with a goroutine for each connection.
 type answerer struct {
 	ln    net.Listener
 	bytes []byte
@@ -54,7 +53,7 @@ func listen(ctx context.Context, job serverJob) (*answerer, error) {
 func (a *answerer) addr() string { return a.ln.Addr().String() }
 func (a *answerer) close()       { _ = a.ln.Close() }
 
-// serve ends with the connection, or with what is no request.
+// serve ends with the connection, or at an invalid request.
 func (a *answerer) serve(c net.Conn) {
 	defer c.Close()
 	var head [4]byte
@@ -88,7 +87,7 @@ type socket struct {
 
 func newSocket(job clientJob) *socket { return &socket{job: job, bytes: known(job.Bytes)} }
 
-// begin connects anew: one connection for each run.
+// begin connects again: one connection for each run.
 func (s *socket) begin(ctx context.Context, size int, seed uint64) (err error) {
 	s.close()
 	d := net.Dialer{Timeout: s.job.Patience}
@@ -97,8 +96,8 @@ func (s *socket) begin(ctx context.Context, size int, seed uint64) (err error) {
 	}
 	conn := s.conn
 	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
-	// One for all, since setting it costs as much as a small part of a
-	// request.
+	// One deadline for all, since setting it costs as much as a small part of
+	// a request.
 	s.conn.SetDeadline(time.Now().Add(2*s.job.Duration + (2*least+1)*s.job.Patience))
 	s.asks[0], s.buf = byte(seed), make([]byte, size)
 	if _, err := s.conn.Write(binary.LittleEndian.AppendUint32(nil, uint32(size))); err != nil {
@@ -118,7 +117,7 @@ func (s *socket) request(context.Context) error {
 	return nil
 }
 
-// end looks at the last answer.
+// end compares the last answer.
 func (s *socket) end(context.Context) error {
 	at := int(s.asks[0])
 	return compare(s.buf, s.bytes[at:at+len(s.buf)], len(s.buf))

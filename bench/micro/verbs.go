@@ -20,7 +20,7 @@ type verbs struct {
 	remote     rdma.Remote
 	seed       uint64
 	size       int
-	first      []byte // what the server's memory holds at first
+	first      []byte // the initial contents of the server's memory
 	want       []byte
 	wrs        [1]rdma.WorkRequest
 	got        [1]rdma.Completion

@@ -24,7 +24,7 @@ type serverJob struct {
 	Patience  time.Duration `json:"patience_ns"`
 }
 
-// serverReady is what it answers once it can be dialed.
+// serverReady is its answer as soon as it can be dialed.
 type serverReady struct {
 	Addr   string      `json:"addr"`
 	Remote rdma.Remote `json:"remote"` // its memory; not of tcp
@@ -44,7 +44,7 @@ type clientJob struct {
 	Patience  time.Duration `json:"patience_ns"`
 }
 
-// clientReady is what it answers once it is connected.
+// clientReady is its answer as soon as it is connected.
 type clientReady struct {
 	Device string `json:"device"`
 }
@@ -58,8 +58,8 @@ type run struct {
 	Util    float64        `json:"util"` // of the client's cores, without spinning
 }
 
-// check asks a server whether its memory begins with so many bytes of a
-// seed, and is otherwise as it was.
+// check asks a server whether its memory begins with this many bytes of a
+// seed, and is otherwise unchanged.
 type check struct {
 	Bytes int    `json:"bytes"`
 	Seed  uint64 `json:"seed"`

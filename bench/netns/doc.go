@@ -6,13 +6,13 @@
 //	  198.18.0.1/30                      198.18.0.2/30
 //	  veth "wire" -- tbf -->  <-- tbf -- veth "wire"
 //
-// The addresses are those for benchmarks (RFC 2544, section C.2.2): they
-// are routed nowhere, and both ends live inside the namespaces, so nothing
-// in the machine's own network changes. tbf (tc-tbf(8)) limits the bytes
-// that an end sends, headers included; there is no added delay, and the
-// processors of the machine carry what a card would, on the sender's core.
+// The addresses are those for benchmarks (RFC 2544, section C.2.2): they are
+// routed nowhere, and both ends live inside the namespaces, so nothing in the
+// machine's own network changes. tbf (tc-tbf(8)) limits the bytes that an end
+// sends, headers included; it adds no delay, and the machine's processors do
+// the work of a card, on the sender's core.
 //
 // It needs root and iproute2 (ip and tc); Available says what is missing.
-// Close removes everything. A process that is killed cannot: Clean finds
-// what dead processes left and removes it.
+// Close removes everything. A killed process cannot: Clean finds and removes
+// the namespaces of dead processes.
 package netns

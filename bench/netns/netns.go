@@ -33,8 +33,8 @@ const (
 	ClientIP = "198.18.0.2"
 	mask     = "/30"
 
-	// Device is the name of either end's interface: the same, so that both
-	// sides can be configured alike.
+	// Device is the name of the interface at both ends, so that both sides are
+	// configured alike.
 	Device = "wire"
 
 	// prefix of the names of namespaces: catfish-PID-START-NUMBER-SIDE.
@@ -48,10 +48,10 @@ const (
 	// minBurst passes one of TCP's large segments, 64 KiB and headers,
 	// which tbf would have to cut up otherwise.
 	minBurst = 128 << 10
-	// queueTime is how long a packet may wait before the queue drops: as
-	// deep as a shallow switch's, 1.2 MB at 1 Gbit/s, 50 MB at 40, which is
-	// more than the kernel's default window of a TCP connection, 6 MiB: there
-	// one connection loses nothing.
+	// queueTime is how long a packet may wait before the queue drops: as deep
+	// as a shallow switch's, 1.2 MB at 1 Gbit/s, 50 MB at 40, which is more
+	// than the kernel's default window of a TCP connection, 6 MiB: at 40
+	// Gbit/s one connection loses nothing.
 	queueTime = 10 * time.Millisecond
 
 	// MinRate and MaxRate, in bits per second: below, one packet takes
@@ -59,7 +59,7 @@ const (
 	MinRate = 10_000
 	MaxRate = 400_000_000_000
 
-	// patience with ip and tc, which take milliseconds.
+	// patience is the timeout of ip and tc, which take milliseconds.
 	patience = 10 * time.Second
 )
 
@@ -89,7 +89,7 @@ type Link struct {
 	name string // of the namespaces, without side
 }
 
-// New makes a Link. Nothing is left behind when it fails or ctx is done.
+// New makes a Link. It leaves nothing when it fails or ctx is done.
 func New(ctx context.Context, rate int64) (*Link, error) {
 	if rate < MinRate || rate > MaxRate {
 		return nil, fmt.Errorf("netns: rate is %d bit/s, want %d to %d", rate, MinRate, int64(MaxRate))
@@ -126,7 +126,7 @@ func New(ctx context.Context, rate int64) (*Link, error) {
 }
 
 // Burst is how many bytes a full bucket of a rate, in bits per second, lets
-// through at once: what a run may move beyond the rate.
+// through at once: the bytes that a run may move beyond the rate.
 func Burst(rate int64) int64 {
 	return max(minBurst, int64(float64(rate)/8*burstTime.Seconds()))
 }
@@ -137,7 +137,7 @@ var made atomic.Int64
 // Namespace is the name of a side's namespace.
 func (l *Link) Namespace(side Side) string { return l.name + string(side) }
 
-// Enter makes cmd, which is not started yet, run within a side.
+// Enter makes cmd, before its start, run within a side.
 func (l *Link) Enter(side Side, cmd *exec.Cmd) error {
 	ip, err := exec.LookPath("ip")
 	if err != nil {
@@ -167,8 +167,8 @@ func (l *Link) Close() error {
 	return failed
 }
 
-// Clean removes the namespaces of processes that are gone and returns
-// their names. Another process may do the same at the same time.
+// Clean removes the namespaces of dead processes and returns their names.
+// Several processes may call it at the same time.
 func Clean(ctx context.Context) ([]string, error) {
 	names, err := list(ctx)
 	if err != nil {
@@ -184,15 +184,15 @@ func Clean(ctx context.Context) ([]string, error) {
 			if listErr != nil || slices.Contains(now, n) {
 				return removed, errors.Join(err, listErr)
 			}
-			continue // Somebody else removed it.
+			continue // Another process removed it.
 		}
 		removed = append(removed, n)
 	}
 	return removed, nil
 }
 
-// orphan tells whether a namespace is ours and its process is gone. The
-// start time tells a process from another that got its number.
+// orphan reports whether a namespace is Catfish's and its process is dead. The
+// start time distinguishes a process from a later one with its number.
 func orphan(name string) bool {
 	rest, ours := strings.CutPrefix(name, prefix)
 	if !ours {
@@ -212,7 +212,7 @@ func orphan(name string) bool {
 }
 
 // startOf is when a process started, in ticks since boot: field 22 of
-// /proc/PID/stat (proc(5)), counted behind the name's bracket, for the
+// /proc/PID/stat (proc(5)), counted from the name's closing bracket, since the
 // name may hold spaces.
 func startOf(pid int) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -221,7 +221,7 @@ func startOf(pid int) (uint64, error) {
 	}
 	text := string(b)
 	f := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	const at = 22 - 3 // the first field behind the bracket is the third
+	const at = 22 - 3 // the first field after the bracket is the third
 	if len(f) <= at {
 		return 0, fmt.Errorf("netns: /proc/%d/stat has %d fields", pid, len(f)+2)
 	}
@@ -249,7 +249,7 @@ func list(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// remove is not bound to a caller's context: it also runs after that.
+// remove is not bound to a caller's context: it also runs after that is done.
 func remove(name string) error {
 	return run(context.Background(), "ip", "netns", "del", name)
 }

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// need ends a test that this machine cannot run, and says why; where
-// nothing may be skipped that is a failure.
+// need skips a test that this machine cannot run, with the reason; where no
+// test may be skipped it fails.
 func need(t *testing.T) {
 	t.Helper()
 	if err := Available(t.Context()); err != nil {
@@ -34,7 +34,7 @@ func all(t *testing.T) []string {
 	return n
 }
 
-// names are this process's: tests of other packages have networks, too.
+// names are this process's: tests of other packages have networks too.
 func names(t *testing.T) []string {
 	t.Helper()
 	own := fmt.Sprintf("%s%d-", prefix, os.Getpid())
@@ -107,11 +107,11 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// A failure half-way, or an interrupt, leaves nothing.
+// A failure half-way, or an interrupt, leaves no namespaces.
 func TestNewFails(t *testing.T) {
 	need(t)
 	before := names(t)
-	// The next one's name is taken.
+	// The name of the next link is taken.
 	start, err := startOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestNewFails(t *testing.T) {
 	}
 }
 
-// Clean removes what a killed process left, and nobody else's.
+// Clean removes the namespaces of killed processes, and no others.
 func TestClean(t *testing.T) {
 	need(t)
 	mine, err := New(t.Context(), 1_000_000)
@@ -147,7 +147,7 @@ func TestClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer mine.Close()
-	// Our own number with another start: a process that is gone.
+	// Our own number with another start time: a dead process.
 	left := fmt.Sprintf("%s%d-1-1-s", prefix, os.Getpid())
 	foreign := fmt.Sprintf("other-%d-1-1-s", os.Getpid())
 	for _, n := range []string{left, foreign} {
@@ -169,7 +169,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// Of several that clean up at the same time, none fails for what another removed.
+// Of several concurrent Cleans, none fails for a namespace that another removed.
 func TestCleanTogether(t *testing.T) {
 	need(t)
 	for i := range 4 {

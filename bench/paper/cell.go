@@ -32,7 +32,7 @@ func (c Cell) Key(series string) string {
 	}, "/")
 }
 
-// transport of a series: tcp is always tcp.
+// transport returns a series' transport: tcp is always tcp.
 func (c Cell) transport(series string) string {
 	if series == tcp.Name {
 		return tcp.Name
@@ -40,9 +40,9 @@ func (c Cell) transport(series string) string {
 	return c.Transport
 }
 
-// Cells lists what the experiments need, network by network. The host has
-// shared memory; in a network it is each of transports. Without clients each
-// experiment has its own.
+// Cells lists the cells of the experiments, network by network. The host has
+// shared memory; a network has each of transports. Without clients each
+// experiment uses its own numbers.
 func Cells(experiments []Experiment, networks []Network, transports []string, clients []int) []Cell {
 	var cells []Cell
 	for _, n := range networks {
@@ -60,7 +60,7 @@ func Cells(experiments []Experiment, networks []Network, transports []string, cl
 				for _, x := range numbers {
 					for j, transport := range over {
 						series := e.Series
-						if j > 0 { // tcp ran beside the first transport.
+						if j > 0 { // tcp ran with the first transport.
 							series = slices.DeleteFunc(slices.Clone(series),
 								func(s Series) bool { return s.Name == tcp.Name })
 						}
@@ -91,8 +91,8 @@ func (c Cell) config(s Settings) (bench.Config, error) {
 	}
 	cfg.Clients, cfg.Transport = c.Clients, c.Transport
 	cfg.WorkerPerConnection = c.Experiment.PerConnection
-	// One process for each of the clients' cores, as the paper has one
-	// for each machine.
+	// One process for each of the clients' cores, like the paper's for each
+	// machine.
 	cfg.Procs = min(max(1, len(cfg.ClientCPUs)), c.Clients)
 	if c.Network.Rate > 0 {
 		cfg.Listen = netns.ServerIP + ":0"

@@ -13,9 +13,9 @@ import (
 // run of a few milliseconds may hold one garbage collection.
 const offloadCost = 0.5
 
-// Check tests what must hold on any machine, however slow or busy: counts,
-// and orderings that are far apart. It returns how many tests there were
-// and what failed. What was not measured is not tested.
+// Check tests properties that hold on any machine, however slow or busy:
+// counts, and orderings that are far apart. It returns the number of tests and
+// the failures. It skips missing measurements.
 func Check(points map[string]Point) (tests int, failed []string) {
 	test := func(ok bool, format string, args ...any) {
 		tests++
@@ -41,7 +41,7 @@ func Check(points map[string]Point) (tests int, failed []string) {
 	return tests, failed
 }
 
-// checkPoint tests a point for itself.
+// checkPoint tests the properties of a single point.
 func checkPoint(p Point, test func(bool, string, ...any)) {
 	want := int64(p.Settings.Requests) * int64(p.Row.Clients)
 	if d := p.Row.Detail; d == nil {
@@ -64,7 +64,7 @@ func checkPoint(p Point, test func(bool, string, ...any)) {
 		test(r.Offload == 0, "%s: offloads %.1f %%", p.Key, 100*r.Offload)
 		test(r.Reads == 0, "%s: %.2f reads a search", p.Key, r.Reads)
 	case offload.Name, single.Name, cached.Name:
-		// With inserts a search may give up and go by messages.
+		// With inserts a search may give up and use messages.
 		low := 1.0
 		if r.ByOp["insert"].Count > 0 {
 			low = 0.9
@@ -84,8 +84,8 @@ func checkPoint(p Point, test func(bool, string, ...any)) {
 	}
 }
 
-// largest returns one point of each experiment, panel, network and
-// transport at the largest number of clients: there queues have formed.
+// largest returns one point of each experiment, panel, network and transport
+// at the largest number of clients, where queues have formed.
 func largest(points map[string]Point) []Point {
 	type where struct{ experiment, panel, network, transport string }
 	best := map[where]Point{}
@@ -106,9 +106,9 @@ func checkOrder(p Point, at func(series string) (Point, bool), test func(bool, s
 	s, haveSingle := at(single.Name)
 	host := p.Network.Rate == 0
 	cost := func(q Point) float64 { return q.Row.CPUUtil / q.Row.OpsPerS }
-	// By processor time: calls per second of a few milliseconds on a machine
-	// that others use tell when who had the cores. Through a token bucket
-	// messages of either kind may meet the same limit.
+	// By processor time: calls per second of a few milliseconds on a shared
+	// machine depend on when other programs had the cores. Through a token
+	// bucket messages of either kind may meet the same limit.
 	if haveFast && haveTCP && host {
 		test(cost(f) <= cost(t), "%s: fast messaging costs the server %.2f us of its cores a call, tcp %.2f",
 			f.Key, 1e6*cost(f), 1e6*cost(t))

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Claim is a statement of the paper's text, without a number, that a machine
+// Claim is a statement of the paper's text, without a number, that a program
 // can judge.
 type Claim struct {
 	Name   string // identifies it in files of simulated values
 	Figure string
 	Text   string
-	// judge is false if the view lacks what the claim is about.
+	// judge returns false if the view lacks the claim's values.
 	judge func(View) (Verdict, bool)
 }
 
-// Judge looks a claim up; false if the view lacks what it is about.
+// Judge judges the claim; false if the view lacks its values.
 func (c Claim) Judge(v View) (Verdict, bool) { return c.judge(v) }
 
-// Judge says a line for each claim that can be judged, for each network and
-// transport that points are of.
+// Judge returns a line for each claim that can be judged, for each network and
+// transport of the points.
 func Judge(points map[string]Point) []string {
 	var lines []string
 	for _, col := range columns(slices.Collect(maps.Values(points))) {
@@ -39,13 +39,13 @@ func Judge(points map[string]Point) []string {
 	return lines
 }
 
-// What the paper says in words is judged by these.
+// The thresholds for the paper's words.
 const (
 	steady = 2.0 // times: a latency that grew by less stayed low, or grew a little
 	poor   = 0.5 // of Catfish's throughput
 )
 
-// Claims in the order of the figures. What stands in brackets is how words are
+// Claims in the order of the figures. The text in brackets says how words are
 // judged.
 var Claims = []Claim{
 	{"net-first", "2", "At scale 0.01, 1 Gbit/s is full before the server's CPU.",
@@ -232,7 +232,7 @@ func last(v View, experiment, panel string, s Series) (clients int) {
 }
 
 // highestAt compares Catfish with the paper's base lines, TCP through both
-// Ethernets if there are both.
+// Ethernets if both were measured.
 func highestAt(v View, experiment, panel string, x int) (Verdict, bool) {
 	s, ok := valuesAt(v, experiment, panel, x, catfish, tcp, polling, single)
 	if !ok {
@@ -245,7 +245,7 @@ func highestAt(v View, experiment, panel string, x int) (Verdict, bool) {
 	return Verdict{under(best, s[0].Kops), fmt.Sprintf("%s, the best base line %.4g at %s", kops(s[0]), best, clients(x))}, true
 }
 
-// highest is judged at every number of clients, and tells of the worst.
+// highest judges at every number of clients, and reports the worst.
 func highest(experiment string) func(View) (Verdict, bool) {
 	return func(v View) (Verdict, bool) {
 		return inAll(v, experiment, func(panel string) (worst Verdict, found bool) {

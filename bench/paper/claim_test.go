@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// curves is a View by hand.
+// curves is a View made by hand.
 type curves map[spot]Value
 
 func (c curves) At(experiment, panel, series string, clients int) (Value, bool) {
@@ -27,7 +27,7 @@ func (c curves) Clients(experiment string) []int {
 	return n
 }
 
-// asThePaper is what the paper's figures look like, roughly.
+// paperCurves has roughly the curves of the paper's figures.
 func paperCurves() curves {
 	c := curves{}
 	set := func(experiment, panel, series string, clients int, kops float64) {
@@ -57,7 +57,7 @@ func paperCurves() curves {
 		set("hybrid", panel, "offload-single", 256, 20*256)
 	}
 	set("hybrid", "1e-5", "offload-single", 256, 5.5*256)
-	for _, x := range experimentNamed("events").Paper { // Polling's grows by the square.
+	for _, x := range experimentNamed("events").Paper { // Polling's latency grows by the square.
 		for _, panel := range []string{"1e-5", "1e-2"} {
 			set("events", panel, "fast-polling", x, 1e4/float64(x))
 			set("events", panel, "fast", x, 500)
@@ -123,7 +123,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// Where there is no network, nothing is said of one.
+// Without a network, no line mentions one.
 func TestJudge(t *testing.T) {
 	lines := Judge(points(
 		point("motivation", "1e-2", "tcp", 8, 1000),

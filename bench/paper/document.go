@@ -12,19 +12,19 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 )
 
-// Report says what a document is made of.
+// Report has the contents of a document.
 type Report struct {
 	Settings    Settings
 	Command     string
-	Experiments []Experiment // that were asked for
+	Experiments []Experiment // requested
 	Points      map[string]Point
 	Micro       map[string]MicroPoint // of figure 9
-	Skipped     []string              // what could not be run, and why
+	Skipped     []string              // cells that could not run, and why
 	Simulated   []Simulated           // from elsewhere, may be empty
 }
 
-// group is what stands in one plot: points of an experiment's panel in
-// one network over one transport, tcp beside each.
+// group has the points of one plot: those of an experiment's panel in one
+// network over one transport, and of tcp.
 type group struct {
 	experiment *Experiment
 	panel      Panel
@@ -45,7 +45,7 @@ func (g group) title(what string) string {
 
 func (g group) where() string { return place{g.network, g.transport}.String() }
 
-// Document makes the report of all points there are.
+// Document makes the report of all points.
 func (r Report) Document() *report.Document {
 	s, m := r.Settings, r.Settings.Machine
 	d := &report.Document{
@@ -90,7 +90,7 @@ func (r Report) Document() *report.Document {
 	return d
 }
 
-// simulated says what simulated values are of.
+// simulated describes the simulated values.
 func (r Report) simulated() string {
 	for _, row := range r.Simulated {
 		if row.Of != "" && row.Figure != "9" {
@@ -100,7 +100,7 @@ func (r Report) simulated() string {
 	return "nothing, or it does not say of what"
 }
 
-// atMost says when runs are cut, if they are.
+// atMost describes when runs are cut, if they are.
 func (r Report) atMost() string {
 	if r.Settings.Duration == 0 {
 		return ""
@@ -108,7 +108,7 @@ func (r Report) atMost() string {
 	return fmt.Sprintf(" or %v, whichever ends first,", r.Settings.Duration)
 }
 
-// shows tells whether an experiment was asked for now, or measured before.
+// shows reports whether an experiment was requested now, or measured before.
 func (r Report) shows(e *Experiment) bool {
 	for _, asked := range r.Experiments {
 		if asked.Name == e.Name {
@@ -139,8 +139,8 @@ func (r Report) period() string {
 	return fmt.Sprintf("%s to %s, %d points", all[0].Format(day), all[len(all)-1].Format(day), len(all))
 }
 
-// groups of an experiment, in the order of its panels and of the networks'
-// rates, the host first.
+// groups returns those of an experiment, in the order of its panels and of the
+// networks' rates, the host first.
 func (r Report) groups(e *Experiment) []group {
 	var groups []group
 	for _, p := range e.Panels {
@@ -216,8 +216,8 @@ func (r Report) section(e *Experiment) report.Section {
 	return s
 }
 
-// numbers are the tables of what the paper prints and says, beside what we
-// found.
+// numbers are the tables that compare the paper's numbers and claims with
+// ours.
 func (r Report) numbers() report.Section {
 	columns := columns(slices.Collect(maps.Values(r.Points)))
 	return report.Section{
@@ -250,7 +250,7 @@ func head(columns []*column, first ...string) []string {
 
 const notMeasured = "not measured"
 
-// cells are what each view of ours says.
+// cells has the value of each of our views.
 func cells(columns []*column, of func(View) (fmt.Stringer, bool)) []string {
 	var row []string
 	for _, c := range columns {

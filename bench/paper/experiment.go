@@ -9,40 +9,40 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// ErrFigure is wrapped for a figure that there is not.
+// ErrFigure is wrapped for an unknown figure.
 var ErrFigure = errors.New("no such figure")
 
-// Experiment is what one or two figures of the paper show.
+// Experiment is a set of runs that one or two figures of the paper show.
 type Experiment struct {
 	Name    string   // part of each point's key
 	Figures []string // numbers in the paper
 	Title   string
-	Assumed string // what the paper leaves open, or we know of too little
+	Assumed string // what the paper leaves open, or we know too little of
 	Panels  []Panel
 	Series  []Series
-	// PerConnection: the server has a worker for each connection, as the
-	// paper's has a thread.
+	// PerConnection: the server has a worker for each connection, like the
+	// paper's threads.
 	PerConnection bool
 	Paper         []int // numbers of clients in the paper; those between its ends are assumed
-	Clients       []int // and here, unless others are asked for
+	Clients       []int // and here, unless others are requested
 }
 
 // Panel is one workload: a sub-figure.
 type Panel struct {
 	Name    string // part of each point's key
 	Title   string
-	Dataset string // of package datasets; rea02: what Settings say
-	Scale   string // of queries; empty: the file that Settings say
+	Dataset string // of package datasets; rea02: the one in Settings
+	Scale   string // of queries; empty: the file in Settings
 	Mix     bench.Mix
 }
 
 // Series is one line.
 type Series struct {
-	Name  string // of the scheme; bench.Row says it, too
+	Name  string // of the scheme, as in bench.Row
 	Title string
 }
 
-// rea02 stands for the street segments, real or alike.
+// rea02 stands for the street segments, real or similar.
 const rea02 = "rea02"
 
 var (
@@ -61,8 +61,8 @@ var (
 
 	// all are the schemes that the paper compares in figures 10 to 14: its
 	// base lines, of which "fast messaging" and "RDMA offloading" are FaRM's
-	// (section V), and Catfish. Then Catfish's own two ways alone, which are
-	// stronger base lines, and what came after the paper.
+	// (section V), and Catfish. Then Catfish's own two paths alone, which are
+	// stronger base lines, and schemes newer than the paper.
 	all = []Series{tcp, polling, single, catfish, fast, offload, cached, cost}
 
 	// Section V-A: 4 to 32 clients on each of 8 nodes.

@@ -10,9 +10,8 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 )
 
-// figure is one of the paper's, to be drawn as the paper draws it: its
-// axes, its series under its names, the values that its text prints, and
-// ours beside them.
+// figure is one of the paper's, drawn like in the paper: its axes, its series
+// under its names, the values that its text prints, and ours.
 type figure struct {
 	number     string
 	experiment string
@@ -34,7 +33,7 @@ var compared = []drawn{
 	{single.Name, "RDMA offloading"}, {catfish.Name, "Catfish"},
 }
 
-// figures that have schemes for series, but for figure 2, which has none,
+// figures are those whose series are schemes: not figure 2, which has none,
 // and 9, which searches nothing.
 var figures = []figure{
 	{"7", "events", "Polling-based and event-based fast messaging", []Metric{MeanUs},
@@ -48,10 +47,10 @@ var figures = []figure{
 	{"14", "rea02", "Throughput and latency on rea02", []Metric{KopsS, MeanUs}, compared},
 }
 
-// overScales tells whether the x axis has scales, not clients.
+// overScales reports whether the x axis has scales, not clients.
 func (f figure) overScales() bool { return f.experiment == "multi-issue" }
 
-// of is what a point shows under a metric that figures draw.
+// of is a point's value of a metric that figures draw.
 func (m Metric) of(p Point) float64 {
 	if m == KopsS {
 		return p.Row.OpsPerS / 1e3
@@ -84,7 +83,7 @@ func ascending(points [][2]float64) [][2]float64 {
 	return points
 }
 
-// place is where RDMA was measured.
+// place is a place of RDMA measurements.
 type place struct {
 	network   Network
 	transport string
@@ -112,7 +111,7 @@ func (a place) before(b place) bool {
 	return cmp.Or(cmp.Compare(b.network.Rate, a.network.Rate), strings.Compare(a.transport, b.transport)) < 0
 }
 
-// figures are the paper's that were measured or simulated.
+// figures has those of the paper that were measured or simulated.
 func (r Report) figures() report.Section {
 	s := report.Section{
 		Heading: "The figures, drawn as the paper draws them",
@@ -145,8 +144,8 @@ func (r Report) figures() report.Section {
 	return s
 }
 
-// figure has what was measured in the first row and what was simulated in
-// the second; ok is false if it was not asked for and there is neither.
+// figure has measured values in the first row and simulated ones in the
+// second; ok is false if it was not requested and has neither.
 func (r Report) figure(f figure, at place) (s report.Section, ok bool) {
 	e := experimentNamed(f.experiment)
 	s.Heading = fmt.Sprintf("Figure %s: %s", f.number, f.title)

@@ -17,7 +17,7 @@ func (f figure) scales(how string) report.Plot {
 	return plot
 }
 
-// scalesPlot is of the smallest number of clients that was measured.
+// scalesPlot is for the smallest measured number of clients.
 func (r Report) scalesPlot(f figure, e *Experiment, at place) report.Plot {
 	least := 0
 	for _, p := range r.Points {
@@ -42,7 +42,7 @@ func (r Report) scalesPlot(f figure, e *Experiment, at place) report.Plot {
 	return plot
 }
 
-// simulatedScales is of one client, as the paper's figure.
+// simulatedScales is for one client, like the paper's figure.
 func (r Report) simulatedScales(f figure, e *Experiment) report.Plot {
 	plot := f.scales(", " + clients(1))
 	plot.Simulated = true
@@ -66,10 +66,10 @@ func (r Report) simulatedScales(f figure, e *Experiment) report.Plot {
 	return plot
 }
 
-// figureTwo is CPU and bandwidth of a TCP server, each as a share of what
-// there is: of the network of 1 Gbit/s, or of the slowest that was measured.
-// Loopback has no bandwidth to be a share of. What the paper's text prints has
-// no number of clients, so it stands in the title.
+// figureTwo is CPU and bandwidth of a TCP server, each as a share of the
+// total: of the network of 1 Gbit/s, or of the slowest measured one. Loopback
+// has no total bandwidth. The values of the paper's text have no number of
+// clients, so they stand in the title.
 func (r Report) figureTwo() (s report.Section, ok bool) {
 	e := experimentNamed("motivation")
 	s.Heading = "Figure 2: " + e.Title

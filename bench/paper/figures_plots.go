@@ -18,9 +18,8 @@ func (f figure) frame(m Metric, panel Panel, how string) report.Plot {
 	}
 }
 
-// finish adds the paper's values behind each line, and the axis that both
-// need. A plot without a line stays empty: the paper alone is no figure of
-// ours.
+// finish adds the paper's values after each line, and the axis that both need.
+// A plot without a line stays empty: the paper's values alone make no figure.
 func (f figure) finish(plot *report.Plot, m Metric, panel Panel) {
 	if len(plot.Lines) == 0 {
 		return
@@ -53,7 +52,7 @@ func xs(lines []report.Line) []float64 {
 	return slices.Compact(x)
 }
 
-// far tells whether an axis from zero would press values flat to it.
+// far reports whether an axis from zero would flatten some values.
 func far(lines []report.Line) bool {
 	var all []float64
 	for _, l := range lines {
@@ -64,8 +63,8 @@ func far(lines []report.Line) bool {
 	return ratio(all) > 20
 }
 
-// wide is like far, but of whole lines: the ends of one may be far apart.
-// 50, for in the paper's figures Catfish has up to 27 times TCP's throughput.
+// wide is like far, but for whole lines: the ends of one may be far apart. 50,
+// since in the paper's figures Catfish has up to 27 times TCP's throughput.
 func wide(lines []report.Line) bool {
 	tops := make([]float64, len(lines))
 	for i, l := range lines {
@@ -76,7 +75,7 @@ func wide(lines []report.Line) bool {
 	return ratio(tops) > 50
 }
 
-// ratio is the largest value by the smallest, of those above zero.
+// ratio is the largest value divided by the smallest, of those above zero.
 func ratio(values []float64) float64 {
 	values = slices.DeleteFunc(values, func(v float64) bool { return v <= 0 })
 	if len(values) == 0 {
@@ -114,7 +113,7 @@ func (r Report) measured(f figure, panel string, d drawn, at place) (points []Po
 	return points, name
 }
 
-// measuredPlot also says which lines of the paper it lacks.
+// measuredPlot also returns the paper's lines that it lacks.
 func (r Report) measuredPlot(f figure, panel Panel, m Metric, at place) (plot report.Plot, without []drawn) {
 	plot = f.frame(m, panel, ": measured (RDMA: "+at.String()+")")
 	for _, d := range f.series {

@@ -10,7 +10,7 @@ import (
 	library "github.com/catfish-index/catfish/catfish"
 )
 
-// Every scheme, and what plots name besides, has a look of its own.
+// Every scheme, and every other name in plots, has a look of its own.
 func TestLooks(t *testing.T) {
 	series := append(library.Schemes()[1:], tcp40.Name, "tcp-10g", "limit", "server CPU", "bandwidth")
 	for _, s := range series {
@@ -99,7 +99,7 @@ func lines(t *testing.T, s report.Section, plot string) string {
 }
 
 // Figures have the paper's series under its names: TCP of both Ethernets,
-// FaRM's base lines and Catfish, of the place that stands for InfiniBand.
+// FaRM's base lines and Catfish, at the place that stands for InfiniBand.
 func TestFigures(t *testing.T) {
 	gig, forty := Network{"1g", 1e9}, Network{"40g", 4e10}
 	for _, c := range []struct {
@@ -189,7 +189,7 @@ func TestFiguresSimulated(t *testing.T) {
 	}
 }
 
-// What is asked for and missing is said, and every figure has its part.
+// The report names requested but missing figures, and every figure has its part.
 func TestFiguresMissing(t *testing.T) {
 	s := Report{Experiments: Experiments}.figures()
 	if want := 2 + len(figures); len(s.Parts) != want {
@@ -206,14 +206,14 @@ func TestFiguresMissing(t *testing.T) {
 	}
 }
 
-// Axes are logarithmic where one from zero would show nothing.
+// Axes are logarithmic where an axis from zero would show nothing.
 func TestAxes(t *testing.T) {
 	for _, c := range []struct {
 		tcp, paper          float64 // ops/s of one client
 		throughput, latency bool    // logarithmic
 	}{
-		{100e3, 900e3, false, true}, // the paper's 140 us against ours
-		{10e3, 10e3, true, false},   // the paper's 1,239 Kops/s against ours
+		{100e3, 900e3, false, true}, // the paper's 140 us and ours
+		{10e3, 10e3, true, false},   // the paper's 1,239 Kops/s and ours
 	} {
 		s := Report{Points: points(
 			point("search", "1e-5", "tcp", 1, c.tcp), point("search", "1e-5", "paper", 1, c.paper),

@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// changes of the settings, and what a refusal says.
+// changes of the settings, by the text of the refusal.
 var changes = map[string]func(*Settings){
 	`strategy "original", here "revised"`:                  func(s *Settings) { s.Strategy = rstar.Original },
 	"inserted true, here false":                            func(s *Settings) { s.Inserted = true },
@@ -24,7 +24,7 @@ var changes = map[string]func(*Settings){
 }
 
 // TestSettingsOfKnobs: points measured with another tree or another back-off
-// are refused; those that do not say have what was always so.
+// are refused; those without these keys have the defaults.
 func TestSettingsOfKnobs(t *testing.T) {
 	for says, change := range changes {
 		s := settings()
@@ -82,7 +82,7 @@ func TestKnobsReachRuns(t *testing.T) {
 	}
 }
 
-// TestCheckKnowsT: no offloading without a heartbeat above the T that was set.
+// TestCheckKnowsT: no offloading without a heartbeat above the configured T.
 func TestCheckKnowsT(t *testing.T) {
 	for _, c := range []struct {
 		t     float64
@@ -98,7 +98,7 @@ func TestCheckKnowsT(t *testing.T) {
 	}
 }
 
-// TestPredictBase: predictions have the back-off that they are given.
+// TestPredictBase: predictions use the given back-off.
 func TestPredictBase(t *testing.T) {
 	cl, err := sim.Open("paper")
 	if err != nil {

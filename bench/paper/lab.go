@@ -19,11 +19,11 @@ const fasterEthernet = 40 // Gbit/s, section V-A
 // rea02Queries are those with 100 results each of the rea02 benchmark.
 const rea02Queries = "QR2"
 
-// lab is a View of a simulated cluster. It simulates what is looked up, each
-// point once.
+// lab is a View of a simulated cluster. It simulates each point once, on its
+// first use.
 type lab struct {
 	ctx     context.Context
-	base    sim.Config // what all points have in common
+	base    sim.Config // common to all points
 	cache   *sim.Cache
 	objects int
 	note    func(string)
@@ -35,7 +35,7 @@ func newLab(ctx context.Context, base sim.Config, cache *sim.Cache, objects int,
 	return &lab{ctx: ctx, base: base, cache: cache, objects: objects, note: note, done: map[spot]Value{}}
 }
 
-// of says what all points have in common.
+// of describes what all points have in common.
 func (l *lab) of() string {
 	spec := l.base.Cluster.Spec("", l.objects, "", l.base.Seed)
 	return fmt.Sprintf("cluster %s, %d objects, %s, %v, %v each, seed %d", l.base.Cluster.Name, l.objects,
@@ -48,7 +48,7 @@ func (l *lab) Stands(_ string, clients int) int { return clients }
 // Clients are the paper's.
 func (l *lab) Clients(experiment string) []int { return experimentNamed(experiment).Paper }
 
-// At is false after an error.
+// At returns false after an error.
 func (l *lab) At(experiment, panel, series string, clients int) (Value, bool) {
 	at := spot{experiment, panel, series, clients}
 	if v, ok := l.done[at]; ok {

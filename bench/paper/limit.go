@@ -7,24 +7,24 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// saturated is the share of a resource from which on it is taken for what
-// limited a point. Below 1, since a core's last percents go to interrupts
-// that count for nobody, and since a network interface counts the headers
-// of large segments once, of which the bucket saw some forty (4 %).
+// saturated is the share of a resource from which on it counts as a point's
+// limit. Below 1, since a core's last percents go to interrupts that no
+// process is charged for, and since a network interface counts the headers of
+// large segments once, of which the bucket saw some forty (4 %).
 const saturated = 0.9
 
-// roundTrips is the limit of a closed loop that uses nothing up.
+// roundTrips is the limit of a closed loop that exhausts no resource.
 const roundTrips = "round trips"
 
-// Limit says what kept a point from being faster.
+// Limit is the resource that limited a point's speed.
 type Limit struct {
 	Server, Client, Network float64 // used shares, 0 to 1; Network -1: none
 	Name                    string
 }
 
-// LimitOf judges by what the server's processes, the clients' and the
-// network were used. A closed loop that uses nothing up waits for its own
-// round trips.
+// LimitOf judges by the use of the server's cores, the clients' cores and the
+// network. A closed loop that exhausts none of them waits for its own round
+// trips.
 func LimitOf(p Point) Limit {
 	return limit(p.Row.CPUUtil, p.Row.ClientUtil, max(p.Row.NetIn, p.Row.NetOut), p.Network, p.Settings)
 }
@@ -47,7 +47,7 @@ func limit(server, client, bytesPerS float64, n Network, s Settings) Limit {
 	case shared && l.Server+l.Client >= saturated:
 		l.Name = "cores that both sides share"
 	case shared:
-		// A core that others use, too, may be full all the same.
+		// A shared core may still be full.
 		l.Name = "round trips or shared cores"
 	default:
 		l.Name = roundTrips
@@ -55,9 +55,9 @@ func limit(server, client, bytesPerS float64, n Network, s Settings) Limit {
 	return l
 }
 
-// SharedCores tells whether server and clients may run on the same core:
-// then neither can be saturated while the other works, and hardly any
-// figure of the paper can be seen.
+// SharedCores reports whether server and clients may run on the same core:
+// then neither can be saturated while the other works, and hardly any figure
+// of the paper shows.
 func SharedCores(s Settings) bool {
 	server, err1 := affinity.Parse(s.ServerCPUs)
 	client, err2 := affinity.Parse(s.ClientCPUs)
@@ -75,9 +75,9 @@ func (l Limit) String() string {
 	return s + ")"
 }
 
-// BytesPerS is what went between server and clients: in the busier
-// direction of the network if there is one, since each direction has the
-// rate for itself; else both ways, as the clients counted it.
+// BytesPerS is the traffic between server and clients: in the busier direction
+// of the network if there is one, since each direction has the full rate; else
+// in both directions, as the clients counted it.
 func BytesPerS(p Point) float64 {
 	if p.Network.Rate > 0 {
 		return max(p.Row.NetIn, p.Row.NetOut)

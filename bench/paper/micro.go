@@ -61,7 +61,7 @@ type MicroCell struct {
 	Sizes     []int // bytes
 }
 
-// Key identifies the point of a size.
+// Key identifies the point of one size.
 func (c MicroCell) Key(size int) string {
 	return strings.Join([]string{
 		microName, c.Network.Name, c.Transport, string(c.Op), strconv.Itoa(size),
@@ -72,7 +72,7 @@ func (c MicroCell) String() string {
 	return fmt.Sprintf("figure 9, %s, %s over %s", c.Network, c.Op, c.Transport)
 }
 
-// MicroCells lists what figure 9 needs, if it is among the experiments: as
+// MicroCells lists the cells of figure 9, if it is among the experiments: as
 // with Cells, on the host tcp and shared memory, in a network tcp and each of
 // transports.
 func MicroCells(experiments []Experiment, networks []Network, transports []string, sizes []int) []MicroCell {
@@ -93,9 +93,9 @@ func MicroCells(experiments []Experiment, networks []Network, transports []strin
 	return cells
 }
 
-// microDuration is for how long each size is measured: as package micro has
-// it, or Settings.Duration if that is less. Figure 9 asks for no number of
-// requests that would have to be made.
+// microDuration is the measured time of each size: package micro's, or
+// Settings.Duration if that is less. Figure 9 has no required number of
+// requests.
 func microDuration(s Settings) time.Duration {
 	if s.Duration == 0 {
 		return micro.DefaultDuration
@@ -122,9 +122,9 @@ func (c MicroCell) config(s Settings) (micro.Config, error) {
 	return cfg, nil
 }
 
-// LimitOfMicro says what kept a point of figure 9 from being faster. With one
-// request outstanding, client, network and server may work one after the
-// other, so that none of them is used up.
+// LimitOfMicro returns the limit of a point of figure 9. With one request
+// outstanding, client, network and server may work in sequence, so that none
+// of them is exhausted.
 func LimitOfMicro(p MicroPoint) Limit {
 	l := limit(p.Row.ServerUtil, p.Row.ClientUtil, max(p.Row.NetIn, p.Row.NetOut), p.Network, p.Settings)
 	if l.Name == roundTrips {

@@ -12,7 +12,7 @@ import (
 
 const (
 	// small and large are sizes, in bytes: up to small a request's cost is its
-	// own, from large on that of its bytes, a thousand times as much.
+	// fixed one, from large on that of its bytes, a thousand times as much.
 	small = 64
 	large = micro.MaxBytes
 	// consistent is the share by which throughput and mean latency of a closed
@@ -21,7 +21,7 @@ const (
 	roundedUs  = 1e-3
 )
 
-// CheckMicro tests what must hold of figure 9 on any machine, as Check does
+// CheckMicro tests the properties of figure 9 on any machine, as Check does
 // for the others.
 func CheckMicro(points map[string]MicroPoint) (tests int, failed []string) {
 	test := func(ok bool, format string, args ...any) {
@@ -64,7 +64,7 @@ func checkMicroOrder(p MicroPoint, at func(op micro.Op, transport string, size i
 			}
 		}
 	}
-	// Only where a processor carries no bytes for somebody else.
+	// Only where no processor carries bytes for another process.
 	if p.Network.Rate == 0 && r.Op != micro.TCP && r.Bytes <= small {
 		if q, ok := at(micro.TCP, tcp.Name, r.Bytes); ok {
 			test(r.P50Us < q.P50Us, "%s: takes %.2f us, tcp %.2f", p.Key, r.P50Us, q.P50Us)

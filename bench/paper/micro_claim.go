@@ -15,8 +15,8 @@ type microView func(op micro.Op, size int) float64
 // flatUntil is where the paper's curves bend: "below 2 KB".
 const flatUntil = 2 << 10
 
-// microClaims are what the text says of figure 9, of medians. What stands in
-// brackets is how words are judged.
+// microClaims are the text's claims about figure 9, judged by medians. The
+// text in brackets says how words are judged.
 var microClaims = []struct {
 	text  string
 	judge func(us microView, least int) (Verdict, bool)
@@ -37,7 +37,7 @@ var microClaims = []struct {
 	}},
 }
 
-// microRatio judges how much longer the larger request takes, by all operations.
+// microRatio judges how much longer the larger request takes, in all operations.
 func microRatio(us microView, from, to int, judge func(times float64) Outcome) (Verdict, bool) {
 	all, found := Verdict{Outcome: Held}, false
 	for _, op := range micro.Ops {
@@ -52,7 +52,7 @@ func microRatio(us microView, from, to int, judge func(times float64) Outcome) (
 	return all, found
 }
 
-// microColumn is a network and a transport that points of figure 9 are of.
+// microColumn is a network and a transport of points of figure 9.
 type microColumn struct {
 	network   Network
 	transport string
@@ -86,7 +86,7 @@ func microColumns(points map[string]MicroPoint) []microColumn {
 	return all
 }
 
-// microSimulatedView is of the file of simulated values, TCP over 1 Gbit/s.
+// microSimulatedView is a view of the file of simulated values, TCP over 1 Gbit/s.
 func microSimulatedView(rows []Simulated) (us microView, least int, ok bool) {
 	found := map[micro.Op]map[int]float64{}
 	for _, r := range rows {
@@ -109,8 +109,8 @@ func microSimulatedView(rows []Simulated) (us microView, least int, ok bool) {
 	return func(op micro.Op, size int) float64 { return found[op][size] }, least, true
 }
 
-// JudgeMicro says a line for each claim about figure 9 that can be judged, for
-// each network and transport that points are of.
+// JudgeMicro returns a line for each claim about figure 9 that can be judged,
+// for each network and transport of the points.
 func JudgeMicro(points map[string]MicroPoint) []string {
 	var lines []string
 	for _, c := range microColumns(points) {

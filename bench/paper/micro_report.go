@@ -72,8 +72,8 @@ func (r Report) microFigure() (s report.Section, ok bool) {
 	return s, len(s.Rows) > 0 || r.shows(experimentNamed(microName))
 }
 
-// microNetworks are the points, network by network, the host first, by line
-// and bytes.
+// microNetworks returns the points, network by network, the host first, by
+// line and bytes.
 func (r Report) microNetworks() [][]MicroPoint {
 	all := slices.SortedFunc(maps.Values(r.Micro), func(a, b MicroPoint) int {
 		return cmp.Or(cmp.Compare(a.Network.Rate, b.Network.Rate), strings.Compare(a.Network.Name, b.Network.Name),
@@ -175,7 +175,7 @@ func (r Report) microAsPaper() (plots []report.Plot, missing []string) {
 	return microPair("", "TCP/IP through 1 and 40 Gbit/s, RDMA over shm", false, lines), missing
 }
 
-// microSimulated is the paper's figure out of the file of simulated values.
+// microSimulated is the paper's figure from the file of simulated values.
 func (r Report) microSimulated() []report.Plot {
 	var lines []report.Line
 	for _, row := range r.Simulated {
@@ -214,7 +214,7 @@ func microTable(points []MicroPoint) report.Table {
 	return t
 }
 
-// microClaims is the table of what the paper says of figure 9.
+// microClaims is the table of the paper's claims about figure 9.
 func (r Report) microClaims() report.Table {
 	columns := microColumns(r.Micro)
 	t := report.Table{Caption: "What the text claims of figure 9, by median latencies", Head: []string{"claim", "simulated"}}

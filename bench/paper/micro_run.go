@@ -23,17 +23,17 @@ type MicroRunner struct {
 	Note     func(string)
 	Progress func(MicroProgress)
 
-	now func() time.Time // time.Now, but in tests
+	now func() time.Time // time.Now, except in tests
 }
 
-// MicroProgress is how far a run is.
+// MicroProgress is the progress of a run.
 type MicroProgress struct {
-	Done, Total int // points of this call, without those that were there
+	Done, Total int // points of this call, without those in the store before
 	Left        time.Duration
 	Point       MicroPoint
 }
 
-// Missing counts the points of cells that are not in the store yet.
+// Missing counts the points of cells that the store lacks.
 func (r *MicroRunner) Missing(cells []MicroCell) int {
 	n := 0
 	for _, c := range cells {
@@ -42,12 +42,12 @@ func (r *MicroRunner) Missing(cells []MicroCell) int {
 	return n
 }
 
-// left are the sizes of a cell that are not measured yet.
+// left returns the sizes of a cell that the store lacks.
 func (r *MicroRunner) left(c MicroCell) []int {
 	return slices.DeleteFunc(slices.Clone(c.Sizes), func(n int) bool { return r.Store.Has(c.Key(n)) })
 }
 
-// Run measures what is missing and keeps each point as soon as it is there.
+// Run measures the missing points and stores each as soon as it is measured.
 // Networks are removed before it returns.
 func (r *MicroRunner) Run(ctx context.Context, cells []MicroCell) (err error) {
 	if r.now == nil {

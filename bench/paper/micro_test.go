@@ -137,7 +137,7 @@ func TestMicroStore(t *testing.T) {
 	st.Close()
 }
 
-// What each broken result must be called, and that good ones pass.
+// Each broken result has its failure, and good ones pass.
 func TestCheckMicro(t *testing.T) {
 	if n, failed := CheckMicro(microPoints()); n < 60 || len(failed) > 0 {
 		t.Errorf("%d tests, failed %q", n, failed)
@@ -207,7 +207,7 @@ func TestMicroDocument(t *testing.T) {
 	}
 	r := Report{Settings: settings(), Micro: microPoints(), Simulated: simulated}
 	d := r.Document()
-	if len(d.Sections) != 3 { // Not asked for, but there.
+	if len(d.Sections) != 3 { // Not requested, but measured.
 		t.Fatalf("%d sections", len(d.Sections))
 	}
 	if !strings.Contains(fmt.Sprint(d.Facts), "28 points") {
@@ -263,7 +263,7 @@ func TestMicroDocument(t *testing.T) {
 	if lines := JudgeMicro(r.Micro); len(lines) < 4 || !strings.HasPrefix(lines[0], "host over shm, figure 9: RDMA Write has the lowest latency. ") {
 		t.Errorf("judged %q", lines)
 	}
-	// What was not measured is named.
+	// Missing measurements are named.
 	for key := range r.Micro {
 		if strings.HasPrefix(key, "micro/40g/") {
 			delete(r.Micro, key)
@@ -285,8 +285,8 @@ func TestMicroDocument(t *testing.T) {
 	}
 }
 
-// Simulated rows come back as they were written, and lie where the paper's
-// cluster puts them: tcp slower than the card, 40 Gbit/s faster than 1.
+// Simulated rows survive writing and reading, and are ordered as on the
+// paper's cluster: tcp slower than the card, 40 Gbit/s faster than 1.
 func TestPredictMicro(t *testing.T) {
 	cl, err := sim.Open("paper")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// through returns the link that a network needs: the one there is, or another
+// through returns the link that a network needs: the existing one, or another
 // in its place; nil for the host itself.
 func through(ctx context.Context, have *netns.Link, want Network) (*netns.Link, error) {
 	if have != nil && have.Rate == want.Rate {
@@ -29,7 +29,7 @@ func through(ctx context.Context, have *netns.Link, want Network) (*netns.Link, 
 }
 
 // within starts children at the ends of a link, if there is one. The error is
-// set when a child could not be brought there.
+// set when a child could not enter the network.
 func within(link *netns.Link, spawn child.Spawn) (child.Spawn, *error) {
 	entered := new(error)
 	if link == nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Metric says what a Number is of.
+// Metric is the quantity of a Number.
 type Metric string
 
 // Metrics. A ratio compares the series with Against at each number of
@@ -14,10 +14,10 @@ type Metric string
 const (
 	MeanUs    Metric = "mean_us"
 	KopsS     Metric = "kops_per_s"
-	Times     Metric = "times"           // throughput by Against's
-	Faster    Metric = "latency_times"   // Against's mean latency by the series'
+	Times     Metric = "times"           // throughput / Against's
+	Faster    Metric = "latency_times"   // Against's mean latency / the series'
 	Saves     Metric = "saves"           // mean latency below Against's, percent
-	Grows     Metric = "latency_growth"  // mean latency of X clients by that of X/4
+	Grows     Metric = "latency_growth"  // mean latency of X clients / that of X/4
 	CPUAtFull Metric = "cpu_at_full_net" // server CPU while the network is full, percent
 	NetAtBusy Metric = "net_at_full_cpu" // network used while the server's CPU is full, percent
 	Holds     Metric = "holds"           // of a Claim: 1 or 0
@@ -37,11 +37,11 @@ type Number struct {
 	X          int    // clients; 0: all
 	Metric     Metric
 	Value      float64
-	Guess      string // what of this row the paper's text leaves open
+	Guess      string // what the paper's text leaves open about this row
 }
 
-// Name identifies a number in files of simulated values: PANEL/SERIES,
-// ANY for all panels, and what it is compared with.
+// Name identifies a number in files of simulated values: PANEL/SERIES, ANY for
+// all panels, and the series to compare with.
 func (n Number) Name() string {
 	panel := n.Panel
 	if panel == "" {
@@ -100,9 +100,9 @@ var Numbers = []Number{
 	{"14", "rea02", "rea02", "paper", "tcp", 0, Faster, 56.09, ethernet},
 }
 
-// Stronger are the numbers of base lines of the paper, looked up for stronger
-// ones that it does not have: event-driven fast messaging, and offloading with
-// all reads at once. The values are the paper's, of its own base lines.
+// Stronger are the paper's numbers of base lines, for stronger ones that it
+// lacks: event-driven fast messaging, and offloading with all reads at once.
+// The values are the paper's, of its own base lines.
 func Stronger() []Number {
 	stronger := map[string]string{polling.Name: fast.Name, single.Name: offload.Name}
 	var s []Number
@@ -122,7 +122,7 @@ func Stronger() []Number {
 	return s
 }
 
-// What says the number in words.
+// What describes the number in words.
 func (n Number) What() string {
 	panel := n.Panel
 	if panel == "" {
@@ -157,7 +157,7 @@ func (n Number) What() string {
 // Ours is a number's counterpart in our points.
 type Ours struct {
 	Value float64
-	Panel string // where the best of all panels was found
+	Panel string // of the best value of all panels
 	X     int    // clients
 }
 
@@ -176,8 +176,8 @@ func clients(n int) string {
 	return fmt.Sprintf("%d clients", n)
 }
 
-// Find computes the counterpart of a number. Where the paper has more
-// clients than we ran, our largest number stands in, and is named.
+// Find computes the counterpart of a number. If the paper has more clients
+// than our runs, our largest number replaces it, and is named.
 func (n Number) Find(v View) (best Ours, found bool) {
 	panels := []string{n.Panel}
 	if n.Panel == "" {

@@ -24,7 +24,7 @@ const (
 	tableEnds     = "<!-- bench sim --table: end -->\n"
 )
 
-// simulatedTable is what 'catfish bench sim --table' wrote into the page.
+// simulatedTable is the output of 'catfish bench sim --table' in the page.
 func simulatedTable(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(simulatedPage)
@@ -39,9 +39,9 @@ func simulatedTable(t *testing.T) string {
 	return text
 }
 
-// The page's table is what the program makes. Without -table what takes minutes to
-// simulate is not: then its rows are those of all numbers and claims, with their
-// marks, and figure 9 is simulated.
+// The page's table is the program's. Without -table the values that take
+// minutes to simulate are not compared: then the rows must be those of all
+// numbers and claims, with their marks, and figure 9 is simulated.
 func TestSimulatedPage(t *testing.T) {
 	kept := simulatedTable(t)
 	cl, err := sim.Open("paper")
@@ -81,7 +81,7 @@ func TestSimulatedPage(t *testing.T) {
 	}
 }
 
-// checkRow wants a row that begins so, with its mark.
+// checkRow requires a row with this begin and its mark.
 func checkRow(t *testing.T, text, begins string, fitted, seen bool) {
 	t.Helper()
 	_, after, found := strings.Cut(text, "\n"+begins)
@@ -105,7 +105,7 @@ func cellsOf(line string) []string {
 
 // The simulated column of docs/paper.md is that of docs/paper-simulated.md.
 func TestPagesAgree(t *testing.T) {
-	simulated := map[string]string{} // by figure and what it is of
+	simulated := map[string]string{} // by figure and quantity
 	for line := range strings.Lines(simulatedTable(t)) {
 		cells := cellsOf(strings.TrimSpace(line))
 		switch {

@@ -40,9 +40,9 @@ func TestParametersAreThePapers(t *testing.T) {
 	}
 }
 
-// Every series is a scheme, every panel a workload that bench takes, and
-// every number of the paper belongs to what is run.
-func TestExperimentsHangTogether(t *testing.T) {
+// Every series is a scheme, every panel a workload that bench takes, and every
+// number of the paper belongs to an experiment.
+func TestExperimentsAreConsistent(t *testing.T) {
 	names := map[string]Experiment{}
 	for _, e := range Experiments {
 		if _, twice := names[e.Name]; twice || e.Assumed == "" || e.Title == "" {
@@ -139,7 +139,7 @@ func TestCells(t *testing.T) {
 	if want := 3 * 2 * (8 + 1 + 7*2); len(keys) != want {
 		t.Errorf("%d points, want %d", len(keys), want)
 	}
-	// Without numbers of clients each experiment has its own.
+	// Without numbers of clients each experiment uses its own.
 	for _, e := range Experiments {
 		if len(e.Panels) == 0 {
 			continue // Figure 9 searches nothing.
@@ -167,7 +167,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// point is one that a run could have left.
+// point is a plausible point of a run.
 func point(experiment, panel, series string, clients int, ops float64) Point {
 	transport := "shm"
 	if series == "tcp" {
@@ -232,7 +232,7 @@ func TestFind(t *testing.T) {
 		n    Number
 		want Ours
 	}{
-		// The paper's 256 clients: our largest number that is not larger.
+		// The paper's 256 clients: our largest number up to it.
 		{Number{Experiment: "search", Panel: "1e-5", Series: "paper", X: 256, Metric: KopsS}, Ours{200, "", 8}},
 		{Number{Experiment: "search", Panel: "1e-2", Series: "paper", X: 256, Metric: KopsS}, Ours{90, "", 8}},
 		{Number{Experiment: "search", Panel: "1e-5", Series: "fast-polling", X: 256, Metric: MeanUs}, Ours{160, "", 8}},
@@ -253,8 +253,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Figure 2: what the server's CPU did when the network was full, and the
-// other way round. tcp alone is a view of its own.
+// Figure 2: the server's CPU while the network was full, and vice versa. tcp
+// alone is a view of its own.
 func TestFindUtilisation(t *testing.T) {
 	var list []Point
 	for i, u := range []struct{ cpu, net float64 }{{0.2, 0.5}, {0.25, 0.95}, {0.95, 0.6}} {
@@ -334,7 +334,7 @@ func TestPace(t *testing.T) {
 	if d := p.point(1, 100, 0); d != 0 {
 		t.Errorf("before anything was done: %v", d)
 	}
-	// Two runs of 1000 calls at 100 a second, and 3 s beside them.
+	// Two runs of 1000 calls at 100 a second, and 3 s of other work.
 	p.add(Point{Row: bench.Row{Runs: []float64{100, 100}, Detail: &bench.Detail{Calls: []int64{1000, 1000}}}}, 23*time.Second)
 	for _, c := range []struct {
 		runs, calls int
@@ -348,13 +348,13 @@ func TestPace(t *testing.T) {
 		}
 	}
 	p.add(Point{Row: bench.Row{Runs: []float64{50}, Detail: &bench.Detail{Calls: []int64{2000}}}}, 45*time.Second)
-	// 15 ms a call, and 4 s beside.
+	// 15 ms a call, and 4 s of other work.
 	if got := p.point(1, 100, 0); got != 5500*time.Millisecond {
 		t.Errorf("foretold %v", got)
 	}
 }
 
-// The queries of figure 14 are made once, and read as what they are.
+// The queries of figure 14 are written once, and read back unchanged.
 func TestWriteQueries(t *testing.T) {
 	dir, s := t.TempDir(), settings()
 	s.Objects = 20_000
@@ -384,8 +384,8 @@ func TestWriteQueries(t *testing.T) {
 	}
 }
 
-// The document has each series of each experiment, the paper's numbers
-// beside ours, and says what is missing.
+// The document has each series of each experiment, the paper's numbers with
+// ours, and names missing ones.
 func TestDocument(t *testing.T) {
 	var list []Point
 	for _, e := range Experiments {
@@ -423,7 +423,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, table := range d.Sections[1].Tables {
 		for _, r := range table.Rows {
-			// What is about a network or a full server cannot be seen here.
+			// Values about a network or a full server are missing here.
 			if len(r) != len(table.Head) || slices.Contains(r, notMeasured) && r[0] != "2" &&
 				!strings.Contains(r[1], "CPU is full") && !strings.Contains(r[1], "Inserts slow") {
 				t.Errorf("row %q", r)
@@ -449,7 +449,7 @@ func TestDocument(t *testing.T) {
 			}
 			tables := 1
 			if len(e.Series) > 1 {
-				tables++ // Who wins.
+				tables++ // The table of ratios.
 			}
 			if len(part.Tables) != tables {
 				t.Errorf("%s: %d tables, want %d", part.Heading, len(part.Tables), tables)
@@ -480,7 +480,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// What each broken result must be called, and that good ones pass.
+// Each broken result has its failure, and good ones pass.
 func TestCheck(t *testing.T) {
 	good := func() map[string]Point {
 		return points(
@@ -529,7 +529,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("failed %q, want %q", failed, says)
 		}
 	}
-	// What was cut may be missing, to the call.
+	// Exactly the calls that were cut may be missing.
 	m := good()
 	short := m[at+"fast"]
 	short.Settings.Duration = time.Second
@@ -543,7 +543,7 @@ func TestCheck(t *testing.T) {
 	if _, failed := Check(m); len(failed) != 1 || !strings.Contains(failed[0], "60 calls and 19 cut, want 80") {
 		t.Errorf("cut: failed %q", failed)
 	}
-	// A client that heard of a busy server may offload.
+	// A client with a heartbeat of a busy server may offload.
 	m = good()
 	p := m[at+"paper"]
 	p.Row.Offload, p.Row.Detail.PeakUtil = 0.1, 0.96

@@ -8,8 +8,7 @@ import (
 )
 
 // plots of one group: over the number of clients, then in depth for the
-// largest number. Throughput and latency have the paper's values beside
-// ours.
+// largest number. Throughput and latency have the paper's values with ours.
 func (g group) plots() []report.Plot {
 	over := func(kind, what, unit string, log bool, lines []report.Line) report.Plot {
 		return report.Plot{
@@ -30,7 +29,7 @@ func (g group) plots() []report.Plot {
 		over("bandwidth", bandwidth, "Mbit/s", true,
 			g.lines(func(p Point) float64 { return 8 * BytesPerS(p) / 1e6 })),
 	}
-	if g.network.Rate > 0 { // What the network could carry at most.
+	if g.network.Rate > 0 { // The network's capacity.
 		last := &plots[len(plots)-1]
 		rate := report.Line{Name: "limit"}
 		for _, x := range g.clients() {
@@ -56,8 +55,7 @@ func (g group) look(series string) string {
 	return series
 }
 
-// beside are lines of a metric, each followed by what the paper prints of
-// it.
+// beside returns lines of a metric, each followed by the paper's values of it.
 func (g group) beside(m Metric) []report.Line {
 	var lines []report.Line
 	for i, l := range g.lines(m.of) {
@@ -80,7 +78,7 @@ func (g group) clients() []float64 {
 	return x
 }
 
-// lines has one for each series, in the order of legends.
+// lines has one line for each series, in the order of legends.
 func (g group) lines(value func(Point) float64) []report.Line {
 	var lines []report.Line
 	for _, s := range g.series() {
@@ -106,7 +104,7 @@ func (g group) series() []string {
 	return names
 }
 
-// largest are the points of the largest number of clients.
+// largest returns the points of the largest number of clients.
 func (g group) largest() []Point {
 	last := g.points[len(g.points)-1].Row.Clients
 	return slices.DeleteFunc(slices.Clone(g.points), func(p Point) bool {
@@ -128,8 +126,8 @@ func (g group) cdf() report.Plot {
 	return plot
 }
 
-// shares is what adaptive clients offloaded over time, and the utilisation
-// of the server as they observed it.
+// shares is the share that adaptive clients offloaded over time, and the
+// utilisation of the server as they observed it.
 func (g group) shares() report.Plot {
 	plot := report.Plot{
 		Name: g.name("offload"), X: "time, s", Y: "%", FromZero: true,
@@ -154,7 +152,7 @@ func (g group) shares() report.Plot {
 	return plot
 }
 
-// table has all figures of the group, and what limited each point.
+// table has all figures of the group, and each point's limit.
 func (g group) table() report.Table {
 	t := report.Table{
 		Caption: g.title("Rows"),
@@ -173,8 +171,8 @@ func (g group) table() report.Table {
 	return t
 }
 
-// Calls says how many calls a point is of, all runs together, and how many
-// were asked for if that is more.
+// Calls is the number of calls of a point, over all runs, and the requested
+// number if that is more.
 func Calls(p Point) string {
 	asked := int64(p.Row.Requests) * int64(p.Row.Clients) * int64(p.Row.Repeat)
 	if p.Row.Cut == 0 {

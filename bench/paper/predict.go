@@ -14,24 +14,25 @@ import (
 type Prediction struct {
 	Number            // Value is the paper's
 	Simulated float64 // by Predict
-	Found     bool    // false: it was not reached, as a full network
-	// Fitted: a parameter was chosen so that this comes out; it proves
-	// nothing. All others are predicted.
+	Found     bool    // false: not reached, such as a full network
+	// Fitted: a parameter was chosen to give this value; it proves nothing.
+	// All others are predicted.
 	Fitted bool
-	// Seen: no parameter was fitted to it, but it was looked at when an
-	// assumption was chosen among several (docs/paper-simulated.md), so
-	// that it comes out proves less than it seems to.
+	// Seen: no parameter was fitted to it, but it was considered when an
+	// assumption was chosen among several (docs/paper-simulated.md), so that a
+	// good value proves less than it seems to.
 	Seen bool
 }
 
-// Ratio is the simulated value by the paper's.
+// Ratio is the simulated value divided by the paper's.
 func (p *Prediction) Ratio() float64 { return p.Simulated / p.Value }
 
-// Off is beyond which a prediction counts as missed and has to be
+// Off is the error beyond which a prediction counts as missed and must be
 // discussed in docs/paper-simulated.md.
 const Off = 0.25
 
-// Missed says that a predicted number is off by more than Off, or not reached.
+// Missed reports whether a predicted number is off by more than Off, or not
+// reached.
 func (p *Prediction) Missed() bool { return !p.Fitted && (!p.Found || math.Abs(p.Ratio()-1) > Off) }
 
 func (p *Prediction) find(v View) {
@@ -40,27 +41,27 @@ func (p *Prediction) find(v View) {
 	p.Simulated = found.Value
 }
 
-// Simulation is all that the paper shows, simulated.
+// Simulation has all of the paper's results, simulated.
 type Simulation struct {
-	Of       string // the cluster and what else it is of
+	Of       string // the cluster and other inputs
 	Numbers  []Prediction
-	Stronger []Prediction // the paper's factors, against base lines that it does not have
+	Stronger []Prediction // the paper's factors, with base lines that it lacks
 	Claims   []Judged
 	Curves   []Simulated // throughput and latency of each series
 }
 
-// Judged is a claim and what became of it.
+// Judged is a claim and its verdict.
 type Judged struct {
 	Claim
 	Verdict
-	// Fitted: it follows from numbers that a parameter was fitted to. Seen: from
-	// some that helped to choose an assumption. As of a Prediction.
+	// Fitted: it follows from numbers to which a parameter was fitted. Seen:
+	// from some that helped to choose an assumption. As in Prediction.
 	Fitted, Seen bool
 }
 
 // Predict simulates every number, claim and curve of the paper. Of base it
 // takes the cluster, the duration, the seed and the back-off. With an error it
-// returns what there is.
+// returns the results so far.
 func Predict(ctx context.Context, base sim.Config, cache *sim.Cache, objects int,
 	note func(string)) (*Simulation, error) {
 	l := newLab(ctx, base, cache, objects, note)
@@ -108,7 +109,7 @@ func (l *lab) curves() []Simulated {
 	return rows
 }
 
-// rows are what the experiment's figures show of a value.
+// rows are the parts of a value that the experiment's figures show.
 func (v Value) rows(e Experiment, name string, x int) []Simulated {
 	var rows []Simulated
 	if e.Name == "motivation" {
@@ -129,19 +130,19 @@ func (v Value) rows(e Experiment, name string, x int) []Simulated {
 	return rows
 }
 
-// fitted are the numbers that FitKeys are fitted to.
+// fitted are the numbers to which FitKeys are fitted.
 var fitted = map[string]bool{
-	"7 1e-5/fast-polling mean_us":        true, // at both ends, so what is derived of them:
+	"7 1e-5/fast-polling mean_us":        true, // at both ends, and those derived from them:
 	"7 1e-5/fast-polling latency_growth": true,
 	"7 1e-5/fast mean_us":                true, // at both ends
 	"10 1e-5/paper kops_per_s":           true,
 	"11 1e-5/paper mean_us":              true,
 }
 
-// What was fitted or seen decides these claims, too. Polling's collapse
-// (server.crowding) is fitted to figure 7, and makes fast messaging the worst of
-// figure 10. That Catfish offloads is how it has the throughput by which node
-// size and spread of heartbeats were chosen.
+// Fitted or seen values decide these claims too. Polling's collapse
+// (server.crowding) is fitted to figure 7, and makes fast messaging the worst
+// of figure 10. That Catfish offloads is how it has the throughput by which
+// node size and spread of heartbeats were chosen.
 var (
 	fittedClaims = map[string]bool{"events-below": true, "events-scale": true, "fast-worst": true}
 	seenClaims   = map[string]bool{"catfish-both": true}
@@ -152,7 +153,7 @@ func predictions() []Prediction {
 	var ps []Prediction
 	for _, n := range Numbers {
 		p := Prediction{Number: n, Fitted: fitted[fmt.Sprint(n.Figure, " ", n.Name(), " ", n.Metric)]}
-		// Node size and spread of heartbeats were chosen with an eye on
+		// Node size and spread of heartbeats were chosen after looking at
 		// Catfish at all scales, the slower Ethernet on the ratio to tcp.
 		p.Seen = !p.Fitted && (n.Series == "paper" && n.Against == "" ||
 			n.Figure == "10" && n.Against == "tcp")
@@ -167,7 +168,7 @@ var FitKeys = []string{
 	"server.request_ns", "server.wake_ns", "server.crowding", "client.think_ns", "tree.block_bytes",
 }
 
-// FitGoals are the marked numbers, to fit a cluster to. Of base they take the
+// FitGoals are the marked numbers, the goals of a fit. Of base they take the
 // duration, the seed and the back-off.
 func FitGoals(base sim.Config, cache *sim.Cache, objects int) []sim.Goal {
 	var goals []sim.Goal

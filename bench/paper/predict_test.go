@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// The tables have every number and claim of the paper, in order, and mark
-// what is fitted.
+// The tables have every number and claim of the paper, in order, and mark the
+// fitted ones.
 func TestPredict(t *testing.T) {
 	cl, err := sim.Open("paper")
 	if err != nil {
@@ -27,7 +27,7 @@ func TestPredict(t *testing.T) {
 	}
 	fitted := 0
 	for _, p := range s.Numbers {
-		// Of so few objects no network is full at a scale of 0.01, and 32
+		// With few objects no network is full at a scale of 0.01, and 32
 		// clients do not fill 28 cores.
 		unreached := p.Metric == CPUAtFull || p.Metric == NetAtBusy
 		if p.Found == unreached || p.Found && !(p.Simulated > 0 || p.Metric == Saves) || p.Value <= 0 {
@@ -59,7 +59,7 @@ func TestPredict(t *testing.T) {
 		!strings.HasPrefix(out.String(), "Simulated") || !strings.Contains(out.String(), "neither fitted nor seen: ") {
 		t.Errorf("%v\n%s", err, out.String())
 	}
-	// Its lines are what the report of the real runs reads, each once.
+	// The report of the real runs reads its lines, each once.
 	out.Reset()
 	if err := s.WriteJSON(&out); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // WriteJSON writes everything as rows that 'catfish bench paper --simulated'
-// reads, one a line.
+// reads, one per line.
 func (s *Simulation) WriteJSON(w io.Writer) error {
 	type key struct {
 		figure, series string
@@ -20,7 +20,7 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 	write := func(row Simulated, paper float64) error {
 		k := key{row.Figure, row.Series, row.X, row.Metric}
 		if written[k] {
-			return nil // A point of a curve that is a number, too.
+			return nil // A point of a curve that is also a number.
 		}
 		written[k] = true
 		row.Of = s.Of
@@ -48,7 +48,7 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 			return err
 		}
 	}
-	for _, p := range s.Stronger { // Of which the paper has no value.
+	for _, p := range s.Stronger { // The paper has no values of these.
 		if err := number(p, 0); err != nil {
 			return err
 		}

@@ -12,13 +12,13 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// QuerySet is what Settings.Queries says when no file is given: queries of
-// 100 results, which is assumed to be what the paper ran.
+// QuerySet is Settings.Queries without a file: queries of 100 results, assumed
+// to be those of the paper.
 const QuerySet = "QR2"
 
-// WriteQueries makes the query set of figure 14 for the data that the
-// settings name, as a CSV file, unless it is there. The file's name holds
-// what it depends on, but a data file's content. It returns its path.
+// WriteQueries makes the query set of figure 14 for the data that the settings
+// name, as a CSV file, unless it exists. The file's name contains its inputs,
+// but not a data file's content. It returns the path.
 func WriteQueries(dir string, s Settings) (string, error) {
 	set, err := datasets.ParseQuerySet(QuerySet)
 	if err != nil {
@@ -37,18 +37,18 @@ func WriteQueries(dir string, s Settings) (string, error) {
 	if err := g.Read(src); err != nil {
 		return "", err
 	}
-	// Whole or not at all: a later run takes what is there.
+	// Written whole or not at all: a later run reads an existing file.
 	tmp := path + ".new"
 	f, err := os.Create(tmp)
 	if err != nil {
 		return "", fmt.Errorf("paper: queries: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp) }() // Gone already when all went well.
+	defer func() { _ = os.Remove(tmp) }() // Fails after success, which renamed it.
 	w := bufio.NewWriter(f)
 	n := 0
 	fmt.Fprintln(w, "id,minx,miny,maxx,maxy")
 	for q := range set.Queries(g.Items()) {
-		fmt.Fprint(w, csvLine(n, q)) // Flush tells of any error.
+		fmt.Fprint(w, csvLine(n, q)) // Flush returns any error.
 		n++
 	}
 	err = w.Flush()

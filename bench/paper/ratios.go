@@ -6,8 +6,8 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 )
 
-// ratios says for each number of clients which series wins, and how the
-// others stand to it: the orderings that the paper's figures show.
+// ratios has for each number of clients the best series, and the others'
+// ratios to it: the orderings that the paper's figures show.
 func (g group) ratios() report.Table {
 	t := report.Table{
 		Caption: g.title("Which scheme wins, by throughput"),
@@ -27,7 +27,7 @@ func (g group) ratios() report.Table {
 			}
 		}
 		if len(ops) < 2 {
-			continue // Nobody to win against.
+			continue // No series to compare with.
 		}
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprintf("%g", x), titleOf(best),
@@ -38,7 +38,7 @@ func (g group) ratios() report.Table {
 	return t
 }
 
-// times is a quotient, or a dash where one of both was not measured.
+// times is a quotient, or a dash if one of them was not measured.
 func times(a, b float64) string {
 	if a == 0 || b == 0 {
 		return "-"

@@ -25,17 +25,17 @@ type Runner struct {
 	Note     func(string)
 	Progress func(Progress)
 
-	now func() time.Time // time.Now, but in tests
+	now func() time.Time // time.Now, except in tests
 }
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
-	Done, Total int // points of this call, without those that were there
+	Done, Total int // points of this call, without those in the store before
 	Left        time.Duration
 	Point       Point
 }
 
-// Missing counts the points of cells that are not in the store yet.
+// Missing counts the points of cells that the store lacks.
 func (r *Runner) Missing(cells []Cell) int {
 	n := 0
 	for _, c := range cells {
@@ -44,16 +44,16 @@ func (r *Runner) Missing(cells []Cell) int {
 	return n
 }
 
-// left are the series of a cell that are not measured yet.
+// left returns the series of a cell that the store lacks.
 func (r *Runner) left(c Cell) []Series {
 	return slices.DeleteFunc(slices.Clone(c.Series), func(s Series) bool {
 		return r.Store.Has(c.Key(s.Name))
 	})
 }
 
-// Run measures what is missing and keeps each point as soon as it is
-// there, so that a later Run goes on after an error or an interrupt.
-// Networks are removed before it returns.
+// Run measures the missing points and stores each as soon as it is measured,
+// so that a later Run continues after an error or an interrupt. Networks are
+// removed before it returns.
 func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 	if r.now == nil {
 		r.now = time.Now
@@ -94,14 +94,14 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 	return nil
 }
 
-// pace is what points took so far.
+// pace is the time that points took so far.
 type pace struct {
 	points        int
 	calls         float64
-	calling, rest time.Duration // with and without calls under way
+	calling, rest time.Duration // with and without calls in flight
 }
 
-// add counts a point that took so long, all of its runs together.
+// add counts a point that took the time took, over all of its runs.
 func (p *pace) add(pt Point, took time.Duration) {
 	var calling time.Duration
 	for i, opsPerS := range pt.Row.Runs {
@@ -115,9 +115,9 @@ func (p *pace) add(pt Point, took time.Duration) {
 	p.rest += max(0, took-calling)
 }
 
-// point foretells what a point takes: what others took beside their calls,
-// which is loading the data and warming up; and its calls at the mean speed
-// of all so far, or until they are cut.
+// point predicts the time of a point: that of others besides their calls, for
+// loading the data and warming up; and its calls at the mean speed of all so
+// far, or until they are cut.
 func (p *pace) point(runs, calls int, most time.Duration) time.Duration {
 	if p.points == 0 || p.calls == 0 {
 		return 0
@@ -129,7 +129,7 @@ func (p *pace) point(runs, calls int, most time.Duration) time.Duration {
 	return p.rest/time.Duration(p.points) + time.Duration(runs)*run
 }
 
-// timeLeft adds up the points that are missing.
+// timeLeft adds up the times of the missing points.
 func (r *Runner) timeLeft(cells []Cell, p *pace) time.Duration {
 	var left time.Duration
 	s := r.Settings
@@ -157,10 +157,10 @@ func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(P
 			Network: c.Network, Series: row.Scheme, Measured: r.now().UTC().Round(time.Second),
 			Settings: r.Settings, Row: row,
 		}); err != nil {
-			cancel(err) // What cannot be kept need not be measured.
+			cancel(err) // Points that cannot be stored need no measuring.
 		}
 	})
-	// When the last point cannot be kept, Run has nothing left to cancel.
+	// If storing the last point fails, Run has nothing left to cancel.
 	if err == nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

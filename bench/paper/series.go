@@ -10,13 +10,13 @@ import (
 // ErrSeries is wrapped for a series that no experiment can have.
 var ErrSeries = errors.New("no such series")
 
-// fetch came after the paper, and is of another one: RFP. No experiment has it unless
-// it is asked for.
+// fetch is from another paper: RFP. No experiment has it unless it is
+// requested.
 var fetch = Series{Name: "fetch", Title: "fast messaging, fetched answers (RFP; not in the paper)"}
 
 func known() []Series { return append(slices.Clone(all), fetch) }
 
-// SeriesNames are those that WithSeries takes.
+// SeriesNames are the names that WithSeries takes.
 func SeriesNames() []string {
 	var names []string
 	for _, s := range known() {

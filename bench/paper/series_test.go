@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWithSeries: the named series take the place of all experiments' own, and the
-// experiments themselves stay as they are.
+// TestWithSeries: the named series take the place of all experiments' own, and
+// the experiments themselves stay unchanged.
 func TestWithSeries(t *testing.T) {
 	own := len(Experiments[0].Series)
 	with, err := WithSeries(Experiments, []string{"fast", "fetch"})

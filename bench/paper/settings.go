@@ -17,8 +17,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Settings are what all points of a report have in common: those measured
-// under different ones must not stand in one figure.
+// Settings are common to all points of a report: points measured under
+// different ones must not stand in one figure.
 type Settings struct {
 	Objects  int `json:"objects"`  // of generated data
 	Requests int `json:"requests"` // per client
@@ -81,7 +81,7 @@ func show(v reflect.Value) string {
 	return string(b)
 }
 
-// config is what the cells of one machine share.
+// config is the part that the cells of one machine share.
 func (s Settings) config() (bench.Config, error) {
 	c := bench.Config{
 		Objects: s.Objects, Requests: s.Requests, Duration: s.Duration, InFlight: s.InFlight,
@@ -97,7 +97,7 @@ func (s Settings) config() (bench.Config, error) {
 	return c, err
 }
 
-// Network is where the processes of a cell talk.
+// Network is the network between the processes of a cell.
 type Network struct {
 	Name string `json:"name"`
 	Rate int64  `json:"rate"` // bits per second each way; 0: the host itself
@@ -136,8 +136,8 @@ func ParseNetwork(s string) (Network, error) {
 		ErrNetwork, s, maxRate/1_000_000_000)
 }
 
-// Validate checks everything that a run would trip over later. Errors
-// wrap bench.ErrConfig.
+// Validate checks everything that would fail in a run later. Errors wrap
+// bench.ErrConfig.
 func Validate(s Settings, experiments []Experiment, networks []Network, clients []int, known []string) error {
 	for i, n := range clients {
 		if slices.Contains(clients[:i], n) {

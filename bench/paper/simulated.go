@@ -21,10 +21,10 @@ type Simulated struct {
 	// Seen: the value helped to choose an assumption.
 	Fitted bool `json:"fitted,omitempty"`
 	Seen   bool `json:"seen,omitempty"`
-	// Why is what a claim was judged by.
+	// Why is the reason of a claim's verdict.
 	Why string `json:"why,omitempty"`
-	// Of is what was simulated: the same in a whole file, but for figure 9,
-	// which is of a cluster alone.
+	// Of describes the simulation: the same in a whole file, but for figure 9,
+	// which depends on a cluster alone.
 	Of string `json:"of,omitempty"`
 }
 
@@ -32,7 +32,7 @@ func (s Simulated) String() string {
 	return fmt.Sprintf("%.4g", s.Value) + s.mark()
 }
 
-// mark says in brackets what the value proves less by.
+// mark says in brackets why the value proves less.
 func (s Simulated) mark() string {
 	switch {
 	case s.Fitted:
@@ -43,11 +43,11 @@ func (s Simulated) mark() string {
 	return ""
 }
 
-// ErrSimulated is wrapped for a file of simulated values that is none.
+// ErrSimulated is wrapped for a bad file of simulated values.
 var ErrSimulated = errors.New("bad file of simulated values")
 
-// ReadSimulated reads an array of rows, or one row after the other.
-// Errors wrap ErrSimulated.
+// ReadSimulated reads an array of rows, or a sequence of rows. Errors wrap
+// ErrSimulated.
 func ReadSimulated(r io.Reader) ([]Simulated, error) {
 	b, err := io.ReadAll(r)
 	if err != nil {
@@ -79,7 +79,7 @@ func ReadSimulated(r io.Reader) ([]Simulated, error) {
 			}
 		}
 		if !slices.Contains(Figures(), row.Figure) {
-			// Not ErrFigure: that is about what was asked for.
+			// Not ErrFigure: that is about requested figures.
 			return nil, fmt.Errorf("%w: row %d: figure %q, want one of %s", ErrSimulated, i+1,
 				row.Figure, strings.Join(Figures(), ", "))
 		}

@@ -34,10 +34,10 @@ var ErrSettings = errors.New("measured under other settings")
 // Store is the points of one directory by key, all under the same settings.
 type Store struct{ *store.Lines[Point] }
 
-// Open reads the points of a directory, which it makes if need be. With
-// fresh it discards them; else points under other settings are an error
-// that wraps ErrSettings. A line that a killed run left unfinished is cut
-// off; torn says so.
+// Open reads the points of a directory, which it creates if it is missing.
+// With fresh it discards them; else points under other settings are an error
+// that wraps ErrSettings. It cuts off a line that a killed run left
+// unfinished; torn reports this.
 func Open(dir string, s Settings, fresh bool) (_ *Store, torn bool, err error) {
 	lines, torn, err := store.Open(filepath.Join(dir, PointsFile), fresh,
 		func(p Point) string { return p.Key },

@@ -20,8 +20,8 @@ func open(t *testing.T, dir string, s Settings, fresh bool) (*Store, bool) {
 	return st, torn
 }
 
-// A later run finds the points of an earlier one, as long as nothing that
-// matters has changed.
+// A later run finds the points of an earlier one, as long as no setting has
+// changed.
 func TestStoreResumes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	p := point("search", "1e-5", "fast", 8, 5000)
@@ -64,7 +64,7 @@ func TestStoreResumes(t *testing.T) {
 	}
 }
 
-// A run that was killed while it wrote loses that point only.
+// A run that was killed while writing a point loses only that point.
 func TestStoreTorn(t *testing.T) {
 	dir := t.TempDir()
 	stored, _ := open(t, dir, settings(), false)

@@ -1,22 +1,22 @@
 package paper
 
-// Outcome is what became of a claim.
+// Outcome is the outcome of a claim.
 type Outcome int8
 
-// Outcomes, in this order, so that min is what becomes of several together and
-// a minus turns a claim round.
+// Outcomes, in this order, so that min is the outcome of several together and
+// a minus negates a claim.
 const (
 	Fails    Outcome = -1
 	TooClose Outcome = 0
 	Held     Outcome = 1
 )
 
-// margin is by how much one value has to be above another before a claim counts.
-// Medians of one build on one machine differ by as much between rounds, single
-// runs by more; a model is no nearer to what it is of.
+// margin is the least difference of two values for a claim to count. Medians
+// of one build on one machine differ by as much between rounds, single runs by
+// more; a model is no nearer to reality.
 const margin = 0.05
 
-// under says whether a is below b.
+// under judges whether a is below b.
 func under(a, b float64) Outcome {
 	switch {
 	case a*(1+margin) < b:
@@ -35,7 +35,7 @@ func decided(holds bool) Outcome {
 	return Fails
 }
 
-// Verdict is what became of a claim, and what was looked at.
+// Verdict is the outcome of a claim, and the reason.
 type Verdict struct {
 	Outcome Outcome
 	Why     string
@@ -54,7 +54,7 @@ func (v Verdict) String() string {
 // value is the outcome in files of simulated values: 1, 0.5 or 0.
 func (o Outcome) value() float64 { return float64(o+1) / 2 }
 
-// outcomeOf is the outcome that such a file says.
+// outcomeOf is the outcome of a value in such a file.
 func outcomeOf(value float64) Outcome {
 	switch value {
 	case Held.value():

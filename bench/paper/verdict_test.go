@@ -2,7 +2,7 @@ package paper
 
 import "testing"
 
-// Values within the margin of each other decide nothing, either way round.
+// Values within the margin of each other decide nothing, in either order.
 func TestMargin(t *testing.T) {
 	for _, c := range []struct {
 		a, b float64
@@ -28,7 +28,7 @@ func TestMargin(t *testing.T) {
 	}
 }
 
-// Each claim that is marked exists, and no claim has both marks.
+// Each marked claim exists, and no claim has both marks.
 func TestMarkedClaims(t *testing.T) {
 	found := 0
 	for _, c := range Claims {

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Value is what one series did at one number of clients.
+// Value has one series' figures at one number of clients.
 type Value struct {
 	Kops    float64 // 1000 calls a second
 	MeanUs  float64
 	CPU     float64 // of the server's cores, 0 to 1
-	Net     float64 // of the network's rate, 0 to 1; less than 0: there is none
+	Net     float64 // of the network's rate, 0 to 1; less than 0: no network
 	Offload float64 // share of the searches, 0 to 1
 
 	SearchUs float64 // mean latency of the searches alone
@@ -19,7 +19,7 @@ type Value struct {
 // View is where numbers and claims are looked up: the points of one network
 // and transport, or a simulated cluster.
 type View interface {
-	// At is false for what was not measured.
+	// At returns false for missing values.
 	At(experiment, panel, series string, clients int) (Value, bool)
 	// Clients lists the numbers of clients of an experiment, ascending.
 	Clients(experiment string) []int
@@ -42,8 +42,8 @@ type spot struct {
 	clients                   int
 }
 
-// columns are those that any point is of, the host first. tcp, which has no
-// transport, is part of each of its network.
+// columns are those of all points, the host first. tcp, which has no
+// transport, is part of each column of its network.
 func columns(points []Point) []*column {
 	type key struct{ network, transport string }
 	found := map[key]*column{}
@@ -89,9 +89,9 @@ func columns(points []Point) []*column {
 	return all
 }
 
-// asThePaper is what the paper compares: RDMA by a fabric of its own, here the
-// host's memory, and TCP through Ethernets of 1 and 40 Gbit/s. It is nil unless
-// both were measured.
+// asThePaper has the paper's comparison: RDMA by a fabric of its own, here the
+// host's memory, and TCP through Ethernets of 1 and 40 Gbit/s. It is nil
+// unless both were measured.
 func asThePaper(points []Point, all []*column) *column {
 	if len(all) == 0 || all[0].network.Rate != 0 || all[0].transport == tcp.Name {
 		return nil
@@ -128,7 +128,7 @@ func (c *column) add(p Point) {
 		CPU: p.Row.CPUUtil, Net: LimitOf(p).Network, Offload: p.Row.Offload,
 	}
 	if p.Experiment == "motivation" && p.Network.Rate != ethernet1G {
-		v.Net = -1 // What it says of a network it says of this one.
+		v.Net = -1 // Its network figures are for this network.
 	}
 	c.points[spot{p.Experiment, p.Panel, p.Series, p.Row.Clients}] = v
 	n := c.clients[p.Experiment]
@@ -137,7 +137,7 @@ func (c *column) add(p Point) {
 	}
 }
 
-// At is the point's.
+// At returns the point's value.
 func (c *column) At(experiment, panel, series string, clients int) (Value, bool) {
 	v, ok := c.points[spot{experiment, panel, series, clients}]
 	return v, ok

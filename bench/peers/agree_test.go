@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestPeersAgree is the check that precedes every benchmark, on a small
-// data set of each kind: all peers find the same, before and after half
-// of the objects are deleted, and delete what is left.
+// TestPeersAgree is the check that precedes every benchmark, on a small data
+// set of each kind: all peers find the same, before and after half of the
+// objects are deleted, and delete the rest.
 func TestPeersAgree(t *testing.T) {
 	const n = 20_000 // two levels above the leaves of every peer
 	if os.Getenv("CATFISH_ANDORRA") == "" {
@@ -42,7 +42,7 @@ func TestPeersAgree(t *testing.T) {
 	}
 }
 
-// halve deletes half of the objects, and leaves peers that cannot behind.
+// halve deletes half of the objects, and drops peers that cannot delete.
 func (s *stand) halve(t *testing.T) {
 	var can []Peer
 	for _, p := range s.peers {
@@ -77,7 +77,7 @@ func checkStand(t *testing.T, s *stand) {
 	}
 }
 
-// TestHundredResults: the scale is what its name says.
+// TestHundredResults: searches of this scale find 100 objects on average.
 func TestHundredResults(t *testing.T) {
 	t.Setenv("CATFISH_ANDORRA", filepath.Join("..", "..", "datasets", "testdata", "andorra.osm.pbf"))
 	for _, data := range keys["data"] {

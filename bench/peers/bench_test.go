@@ -14,13 +14,13 @@ import (
 //
 //	data=uniform/build=insert/op=search/scale=1e-5/impl=catfish
 //
-// The libraries of a row follow one another, so that what slows the
-// machine for a while hits them alike. ns/op is a search; ns/object a
-// share of an operation on the whole tree: growing from empty to n by
-// inserts, shrinking to empty by deletes, one bulk load; B/entry is the
-// memory of a tree divided by its objects; core-%, with one core, the
-// processor time of a row by its wall time: well below 100, something else
-// ran on the core, and the wall time means little.
+// The libraries of a row follow one another, so that a slow phase of the
+// machine affects all of them. ns/op is a search; ns/object a share of an
+// operation on the whole tree: growing from empty to n by inserts, shrinking
+// to empty by deletes, one bulk load; B/entry is the memory of a tree divided
+// by its objects; core-%, with one core, is the processor time of a row
+// divided by its wall time: well below 100, another program ran on the core,
+// and the wall time means little.
 //
 // Variables: CATFISH_BENCH_OBJECTS (default 2000000), CATFISH_BENCH_PEERS
 // (default all), CATFISH_BENCH_ROWS (see parseFilter), CATFISH_ANDORRA (a
@@ -62,8 +62,8 @@ func BenchmarkTree(b *testing.B) {
 	}
 }
 
-// rows runs what is wanted. Building comes first, as its trees are what
-// the others share, and deleting last.
+// rows runs the wanted rows. Building comes first, as the others share its
+// trees, and deleting last.
 func (s *stand) rows(b *testing.B, f filter) {
 	if op := s.build; f.wants("op", op) {
 		if op == "load" {

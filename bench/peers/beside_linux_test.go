@@ -6,8 +6,8 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// TestSearchBesideWriter: the searches of op=search-beside-writer run
-// while a writer is at work, and the tree is as before when it is done.
+// TestSearchBesideWriter: the searches of op=search-beside-writer run while a
+// writer works, which leaves the tree unchanged in the end.
 func TestSearchBesideWriter(t *testing.T) {
 	w, err := newWorkload("uniform", 20_000)
 	if err != nil {
@@ -30,9 +30,9 @@ func TestSearchBesideWriter(t *testing.T) {
 	if _, err := wr.finish(); err != nil {
 		t.Fatal(err)
 	}
-	// A delete hides its object from the search that is running, and from
-	// those until the insert that follows; a search is over before more
-	// than a few of these are.
+	// A delete hides its object from the running search, and from later ones
+	// until the following insert; a search ends before more than a few
+	// deletes.
 	missed := want.Count - beside.Count
 	if beside.Count > want.Count || missed > uint64(len(qs)) {
 		t.Errorf("beside the writer %d objects are found, without %d", beside.Count, want.Count)

@@ -14,10 +14,9 @@ import (
 // nodes, those that find 100 objects many.
 var besideScales = []string{"1e-4", "100-results"}
 
-// besideRows search on one core while a writer deletes and inserts on
-// another as fast as it can; writers=0 is the same without the writer.
-// Only catfish is measured: no other peer says that it may be searched
-// while it is changed.
+// besideRows search on one core while a writer deletes and inserts on another
+// at full speed; writers=0 is the same without the writer. Only catfish is
+// measured: no other peer documents that it may be searched during changes.
 func (s *stand) besideRows(b *testing.B, f filter) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		b.Fatalf("op=search-beside-writer: GOMAXPROCS is %d, want at least 2", runtime.GOMAXPROCS(0))
@@ -63,8 +62,8 @@ func besideRow(b *testing.B, x Index, qs []rstar.Rect, order []rstar.Item, write
 	b.ReportMetric(writes, "writes/s")
 }
 
-// writer deletes objects and puts them back, so that the tree keeps its
-// size, until it is told to finish.
+// writer deletes objects and inserts them again, so that the tree keeps its
+// size, until finish is called.
 type writer struct {
 	stop chan struct{}
 	done chan error
@@ -72,7 +71,7 @@ type writer struct {
 	took time.Duration
 }
 
-// startWriter returns when the writer is at work.
+// startWriter returns when the writer works.
 func startWriter(x Index, order []rstar.Item, core int) *writer {
 	w := &writer{stop: make(chan struct{}), done: make(chan error, 1)}
 	begun := make(chan struct{})
@@ -109,7 +108,7 @@ func (w *writer) run(x Index, order []rstar.Item) error {
 	}
 }
 
-// finish returns the writes a second.
+// finish ends the writer and returns the writes per second.
 func (w *writer) finish() (float64, error) {
 	close(w.stop)
 	err := <-w.done

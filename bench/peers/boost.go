@@ -2,8 +2,8 @@
 
 package peers
 
-// NDEBUG: Boost checks its invariants by assert, which no release pays. The
-// other definition quietens Boost about includes of its own.
+// NDEBUG: Boost checks its invariants by assert, which releases disable. The
+// other definition silences Boost's warnings about its own includes.
 
 /*
 #cgo CXXFLAGS: -std=c++17 -O3 -march=native -DNDEBUG -DBOOST_ALLOW_DEPRECATED_HEADERS

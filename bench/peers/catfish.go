@@ -11,9 +11,9 @@ var catfishPeer = Peer{
 	New: newCatfish,
 }
 
-// Address space of a tree: 256 bytes an object, where inserts measure
-// 70, are room to spare, and untouched address space costs nothing. The
-// floor is for small trees, where the reserve of a writer counts.
+// Address space of a tree: 256 bytes per object are ample, as inserts use 70,
+// and untouched address space costs nothing. The floor is for small trees,
+// where the reserve of a writer counts.
 const (
 	slabBytesPerObject = 256
 	slabBytesFloor     = 16 << 20
@@ -101,8 +101,8 @@ func (c *catfishIndex) Nearest(at []rstar.Rect, k int) func(lo, hi int, ids []ui
 	}
 }
 
-// OutsideBytes is the part of the slab that nodes have used: freed nodes
-// count, as the tree keeps them.
+// OutsideBytes is the part of the slab that nodes have used, freed nodes
+// included, as the tree keeps them.
 func (c *catfishIndex) OutsideBytes() int64 { return c.t.Stats().UsedBytes }
 
 func (c *catfishIndex) Close() error { return c.t.Close() }

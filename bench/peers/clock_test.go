@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clock is a benchmark's timer that knows processor time, too.
+// clock is a benchmark's timer that also measures processor time.
 type clock struct {
 	b         *testing.B
 	cpu, wall time.Duration // while it ran
@@ -25,8 +25,8 @@ func (c *clock) stop() {
 	c.wall += time.Since(c.wall0)
 }
 
-// report says core-% where it means something: two cores at work hide
-// that one of them is not their own.
+// report reports core-% if it is meaningful: with two busy cores it hides that
+// another program uses one.
 func (c *clock) report() {
 	if runtime.GOMAXPROCS(0) > 1 {
 		return

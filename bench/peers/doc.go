@@ -1,23 +1,22 @@
-// Package peers measures package rstar beside other R-trees: the same
-// objects, the same queries, one process, one core.
+// Package peers measures package rstar and other R-trees: the same objects,
+// the same queries, one process, one core.
 //
-// `make bench-tree` at the root of the repository runs it; run.sh says
-// which variables it takes. docs/decisions/peers.md says who the peers
-// are and why.
+// `make bench-tree` at the root of the repository runs it; run.sh lists its
+// variables. docs/decisions/peers.md lists the peers and the reasons.
 //
 // # What is comparable
 //
-// A peer's adapter does in its own loop what a program would do in its:
-// one call of the library for each query, the ids that it hands out added
-// up. So nothing is charged to a peer but itself: the adapters of Boost
-// and GEOS loop in C++, and cgo is paid once for Batch queries.
+// A peer's adapter does in its own loop what a program would do: one call of
+// the library for each query, adding up the returned ids. So each peer is
+// charged for its own work only: the adapters of Boost and GEOS loop in C++,
+// and cgo is paid once for Batch queries.
 //
-// Before anything is timed, all peers answer a sample of the queries and
-// must agree (bench_test.go).
+// Before any timing, all peers answer a sample of the queries and must agree
+// (bench_test.go).
 //
 // # Build tags
 //
-// Without tags there is no cgo, and the peers are those in Go. Tag boost
-// wants Boost.Geometry (Debian: libboost-dev, g++), tag geos wants GEOS
-// 3.11 or later (libgeos-dev, g++).
+// Without tags there is no cgo, and the peers are those in Go. Tag boost needs
+// Boost.Geometry (Debian: libboost-dev, g++), tag geos needs GEOS 3.11 or
+// later (libgeos-dev, g++).
 package peers

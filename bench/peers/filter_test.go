@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// keys are the keys that rows can be chosen by, with their values. A row
-// that lacks a key is not concerned by it.
+// keys are the keys by which rows can be chosen, with their values. A key does
+// not affect rows that lack it.
 var keys = map[string][]string{
 	"data":  {"uniform", "skewed", "rea02-like", "andorra"},
 	"build": {"insert", "load"},
@@ -18,7 +18,7 @@ var keys = map[string][]string{
 	"scale": scales,
 }
 
-// filter chooses rows: per key the values wanted, all if there is none.
+// filter chooses rows: per key the wanted values, all if it has none.
 type filter map[string][]string
 
 // parseFilter reads terms such as "op=search,nearest data=uniform". Terms

@@ -34,7 +34,7 @@ type geosIndex struct{ t *C.peers_geos }
 func (g *geosIndex) Insert([]rstar.Item) error { return ErrNotOffered }
 func (g *geosIndex) Delete([]rstar.Item) error { return ErrNotOffered }
 
-// Load includes making a geometry of each item: there is no other way in.
+// Load includes making a geometry of each item: the library requires it.
 func (g *geosIndex) Load(items []rstar.Item) error {
 	// SAFETY, here and below: same layout (TestCLayout), no pointers.
 	p := (*C.peers_geos_item)(unsafe.Pointer(unsafe.SliceData(items)))
@@ -44,8 +44,7 @@ func (g *geosIndex) Load(items []rstar.Item) error {
 	return nil
 }
 
-// Search makes the queries' geometries beforehand: a program that cares
-// would.
+// Search makes the queries' geometries beforehand, like an optimised program.
 func (g *geosIndex) Search(qs []rstar.Rect) func(lo, hi int) Answer {
 	p := (*C.peers_geos_rect)(unsafe.Pointer(unsafe.SliceData(qs)))
 	if C.peers_geos_prepare(g.t, p, C.size_t(len(qs))) == 0 {

@@ -6,17 +6,16 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Batch is the number of queries that one call of a search or nearest
-// function is given. A call by cgo measures some 30 ns, so a query is charged
-// 0.03 ns of it; and a batch is far shorter than a benchmark.
+// Batch is the number of queries in one call of a search or nearest function.
+// A cgo call takes some 30 ns, so a query is charged 0.03 ns of it; and a
+// batch is far shorter than a benchmark.
 const Batch = 1024
 
-// ErrNotOffered: the library has no such operation. Peer says so
-// beforehand.
+// ErrNotOffered: the library lacks the operation, as the fields of Peer say.
 var ErrNotOffered = errors.New("peers: the library does not offer this")
 
-// Answer sums up what searches handed out: enough to tell wrong answers,
-// cheap enough to cost every peer next to nothing.
+// Answer sums up the results of searches: enough to detect wrong answers, and
+// nearly free for every peer.
 type Answer struct{ Count, Sum uint64 }
 
 // Add adds the answer to other searches.
@@ -35,23 +34,22 @@ type Index interface {
 	// Delete removes the items one by one. One that is absent is an
 	// error.
 	Delete(items []rstar.Item) error
-	// Search prepares queries, which must stay as they are, and returns
-	// a function that runs those in [lo, hi). It is good until the next
-	// Search or Close.
+	// Search prepares queries, which must stay unchanged, and returns a
+	// function that runs those in [lo, hi). It is valid until the next Search
+	// or Close.
 	Search(qs []rstar.Rect) func(lo, hi int) Answer
 	// Nearest does the same for the k objects nearest to the center of
 	// each rectangle. The ids of query i go to ids[(i-lo)*k:], in any
 	// order; there must be k objects.
 	Nearest(at []rstar.Rect, k int) func(lo, hi int, ids []uint64)
-	// OutsideBytes is memory in use that neither Go's heap nor malloc
-	// knows of.
+	// OutsideBytes is the memory in use outside of Go's heap and malloc.
 	OutsideBytes() int64
 	// Close frees the tree.
 	Close() error
 }
 
-// Appender is an Index with a second way to search: results into a slice
-// that is used again, then summed.
+// Appender is an Index with a second way to search: into a reused slice, whose
+// results are then summed.
 type Appender interface {
 	SearchAppend(qs []rstar.Rect) func(lo, hi int) Answer
 }
@@ -73,8 +71,8 @@ func (p Peer) Builds(how string) bool {
 	return how == "insert" && p.Inserts || how == "load" && p.Loads
 }
 
-// All returns catfish and the peers that the build tags let in, in the
-// order of reports.
+// All returns catfish and the peers that the build tags enable, in the order
+// of reports.
 func All() []Peer {
 	all := []Peer{catfishPeer, tidwallPeer, simplefeaturesPeer}
 	all = append(all, boostPeers()...)

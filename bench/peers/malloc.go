@@ -7,8 +7,8 @@ package peers
 */
 import "C"
 
-// mallocBytes is what malloc has handed out and not got back, its own
-// overhead included.
+// mallocBytes is the size of malloc's live allocations, its own overhead
+// included.
 func mallocBytes() int64 {
 	m := C.mallinfo2()
 	return int64(m.uordblks) + int64(m.hblkhd)

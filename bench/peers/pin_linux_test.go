@@ -23,8 +23,8 @@ func pinThread(core int) (undo func(), err error) {
 		return nil, fmt.Errorf("pinning a thread to core %d: %w", core, err)
 	}
 	return func() {
-		// When this fails, the thread stays where it is: it must not
-		// go back to the scheduler, so it stays locked and dies.
+		// When this fails, the thread stays pinned: it must not return to the
+		// scheduler, so it stays locked and exits.
 		if unix.SchedSetaffinity(0, &before) == nil {
 			runtime.UnlockOSThread()
 		}

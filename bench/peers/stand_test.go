@@ -9,15 +9,15 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// stand holds the trees of one data set, built one way. Each is built
-// when it is first asked for, and shared by all rows.
+// stand holds the trees of one data set, built one way. Each is built on first
+// use, and shared by all rows.
 type stand struct {
 	w     *workload
 	build string
 	peers []Peer // those that can be built this way; catfish first
 	trees map[string]Index
 	bytes map[string]int64 // memory of a tree, when built
-	agree map[string]bool  // what has been compared
+	agree map[string]bool  // operations already compared
 }
 
 func newStand(w *workload, build string, peers []Peer) *stand {
@@ -43,7 +43,7 @@ func (s *stand) tree(p Peer) (Index, error) {
 	return s.trees[p.Name], nil
 }
 
-// fill builds a peer's tree anew; only what is between start and stop
+// fill builds a peer's tree again; only the time between start and stop
 // counts.
 func (s *stand) fill(p Peer, start, stop func()) error {
 	if err := s.drop(p); err != nil {
@@ -88,9 +88,9 @@ func (s *stand) close() error {
 	return nil
 }
 
-// memory is what is in use on Go's heap and by malloc. Twice, as
-// finalizers free in the second round; it leaves a heap that no
-// collection interrupts soon.
+// memory is the memory in use on Go's heap and by malloc. It collects twice,
+// as finalizers free in the second round; afterwards no collection is due
+// soon.
 func memory() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -133,8 +133,8 @@ func (s *stand) queries(scale string) ([]rstar.Rect, error) {
 	return qs, nil
 }
 
-// sampleQueries are compared one by one before timing: at scale
-// 100-results they hand out some 51,000 objects.
+// sampleQueries are compared one by one before timing: at scale 100-results
+// they return some 51,000 objects.
 const sampleQueries = 512
 
 func answers(run func(lo, hi int) Answer) []Answer {

@@ -32,8 +32,8 @@ func (t *tidwallIndex) Insert(items []rstar.Item) error {
 
 func (t *tidwallIndex) Load([]rstar.Item) error { return ErrNotOffered }
 
-// Delete cannot ask the library whether an item was there; the count
-// tells in the end.
+// The library does not report whether Delete found an item; the count shows it
+// in the end.
 func (t *tidwallIndex) Delete(items []rstar.Item) error {
 	want := t.t.Len() - len(items)
 	for i := range items {

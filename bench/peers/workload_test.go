@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// seed of everything that is drawn: any number does, but one.
+	// seed of all random draws: the number does not matter, but is fixed.
 	seed = 1
 	// queryCount queries take 2 MiB, twice the L2 of the machine that
 	// docs/decisions speaks of.
 	queryCount = 1 << 16
 	// nearestK is a page of answers to "near me".
 	nearestK = 10
-	// targetResults is what a search of scale 100-results finds on
-	// average.
+	// targetResults is the mean number of objects that a search of scale
+	// 100-results finds.
 	targetResults = 100
 	// minObjects leaves room for scale 100-results.
 	minObjects = 1000
@@ -51,8 +51,8 @@ type workload struct {
 	data    string
 	items   []rstar.Item // item i has id i
 	bounds  rstar.Rect
-	deletes []rstar.Item            // the items in random order, made when asked for
-	queries map[string][]rstar.Rect // by scale, made when asked for
+	deletes []rstar.Item            // the items in random order, made on first use
+	queries map[string][]rstar.Rect // by scale, made on first use
 }
 
 // newWorkload returns at most n objects of a data set, or nil for andorra
@@ -86,8 +86,7 @@ func newWorkload(data string, n int) (*workload, error) {
 	return w, nil
 }
 
-// readFile takes n objects of a file, in the file's order, and numbers
-// them anew.
+// readFile takes n objects of a file, in the file's order, and renumbers them.
 func (w *workload) readFile(path string, n int) error {
 	src, err := datasets.Open(path, datasets.Options{})
 	if err != nil {
@@ -118,8 +117,7 @@ func (w *workload) deleteOrder() []rstar.Item {
 	return w.deletes
 }
 
-// at returns the queries of a scale; count tells how many objects a
-// rectangle has.
+// at returns the queries of a scale; count counts the objects in a rectangle.
 func (w *workload) at(scale string, count func(rstar.Rect) int) ([]rstar.Rect, error) {
 	if qs := w.queries[scale]; qs != nil {
 		return qs, nil
@@ -158,9 +156,9 @@ func (w *workload) paperQueries(scale string) ([]rstar.Rect, error) {
 	return qs, nil
 }
 
-// busyQueries have the paper's edges, but lie where objects are: in data
-// that is not uniform, most of the area is empty and would be a race of
-// searches that find nothing.
+// busyQueries have the paper's edges, but lie where objects are: in data that
+// is not uniform, most of the area is empty, and searches there would find
+// nothing.
 func (w *workload) busyQueries(scale string) ([]rstar.Rect, error) {
 	s, err := strconv.ParseFloat(scale, 64)
 	if err != nil {
@@ -176,8 +174,8 @@ func (w *workload) busyQueries(scale string) ([]rstar.Rect, error) {
 }
 
 // squares are queries of one size that find 100 objects on average. For
-// uniform data that size is sqrt(100/n), but for the objects' own
-// extent; for others it is looked for.
+// uniform data that size is sqrt(100/n), but for the objects' own extent; for
+// others it is found by bisection.
 func (w *workload) squares(count func(rstar.Rect) int) []rstar.Rect {
 	centers := w.centers(rand.New(rand.NewPCG(seed, 2)))
 	edge := math.Sqrt(targetResults / float64(len(w.items)))
@@ -191,8 +189,8 @@ func (w *workload) squares(count func(rstar.Rect) int) []rstar.Rect {
 }
 
 // bisect finds the edge at which queries find 100 objects on average, to
-// within 1 % of the first 4096 queries, a sixteenth of the time that all
-// take. TestHundredResults holds all of them against it.
+// within 1 % of the first 4096 queries, a sixteenth of the time of all.
+// TestHundredResults checks all of them.
 func (w *workload) bisect(centers []rstar.Rect, count func(rstar.Rect) int) float64 {
 	centers = centers[:4096]
 	lo, hi := 0.0, 1.0
@@ -203,7 +201,7 @@ func (w *workload) bisect(centers []rstar.Rect, count func(rstar.Rect) int) floa
 		for _, q := range centers {
 			w.grow(&q, edge, edge)
 			if total += count(q); total > limit*101/100 {
-				break // a wide edge need not count them all
+				break // a wide edge need not count all queries
 			}
 		}
 		switch {

@@ -13,23 +13,22 @@ import (
 	"time"
 )
 
-// ErrUsage is wrapped by errors about what was asked for. Nothing was
-// measured.
+// ErrUsage is wrapped by errors about the arguments. Nothing was measured.
 var ErrUsage = errors.New("bad comparison")
 
-// Candidate is a scheme of a build.
+// Candidate is a scheme of a binary.
 type Candidate struct {
 	Name   string `json:"name"` // in the table; unique
 	Binary string `json:"binary"`
 	Scheme string `json:"scheme"`
-	// Digest of the binary, and Commit, which it says it is of, are found by
+	// Digest of the binary, and Commit, which the binary reports, are set by
 	// Check.
 	Digest string `json:"digest"`
 	Commit string `json:"commit"`
 }
 
-// ParseCandidate reads NAME=BINARY:SCHEME, or SCHEME, which is of the binary
-// self and its own name. Errors wrap ErrUsage.
+// ParseCandidate reads NAME=BINARY:SCHEME, or SCHEME, which uses the binary
+// self and is its own name. Errors wrap ErrUsage.
 func ParseCandidate(text, self string) (Candidate, error) {
 	name, rest, named := strings.Cut(text, "=")
 	if !named {
@@ -78,8 +77,8 @@ func ParseCandidates(texts []string, self string) ([]Candidate, error) {
 // checkLimit is far more than the smallest simulation takes.
 const checkLimit = time.Minute
 
-// Check finds the binary, takes its digest, and has it try the scheme, with
-// the smallest simulation there is. Errors wrap ErrUsage.
+// Check finds the binary, takes its digest, and makes it try the scheme, in
+// the smallest simulation. Errors wrap ErrUsage.
 func (c *Candidate) Check(ctx context.Context) error {
 	path, err := exec.LookPath(c.Binary)
 	if err != nil {

@@ -14,8 +14,8 @@ type Cell struct {
 	Name      string // unique; begins with "real" or "simulated"
 	Simulated bool
 	Gbits     int // per second, of a network between namespaces; 0: none
-	// Args of the binary, without --objects, --scheme, --json and --seed. In
-	// a network they are those of bench run, which has no flag for one.
+	// Args of the binary, without --objects, --scheme, --json and --seed. In a
+	// network they are flags of bench run, which has none for networks.
 	Args    []string
 	Metrics []Metric
 }
@@ -28,9 +28,9 @@ type Metric struct {
 	Row   int // of the rows that the call prints
 	// From and To bound throughputOver, since the step.
 	From, To time.Duration
-	Lower    bool // is better: ratios are inverted
-	// Aside is shown, but is no part of the means: it is of a run of which
-	// another number is.
+	Lower    bool // lower is better: ratios are inverted
+	// Aside is shown, but not part of the means: another number of the same
+	// run is.
 	Aside bool
 
 	hidden bool // by Select
@@ -53,7 +53,7 @@ func (c *Cell) Kind() string {
 	return "real"
 }
 
-// Line is what the table and --cells call a metric of the cell.
+// Line is the name of a metric of the cell in the table and --cells.
 func (c *Cell) Line(m *Metric) string {
 	if m.Label == "" {
 		return c.Name
@@ -62,7 +62,7 @@ func (c *Cell) Line(m *Metric) string {
 }
 
 // Select returns the cells whose lines match, and shows these lines only; all
-// for an empty pattern. None is an error that wraps ErrUsage.
+// for an empty pattern. No match is an error that wraps ErrUsage.
 func Select(cells []Cell, pattern string) ([]Cell, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -70,7 +70,7 @@ func Select(cells []Cell, pattern string) ([]Cell, error) {
 	}
 	var some []Cell
 	for _, c := range cells {
-		// All metrics are kept, for a later run may show the others.
+		// All metrics are kept, since a later run may show the others.
 		c.Metrics = slices.Clone(c.Metrics)
 		shown := 0
 		for i := range c.Metrics {
@@ -111,8 +111,8 @@ const (
 	quickWarmup   = 50 * time.Millisecond
 )
 
-// sized returns the cell's arguments with so many objects. Quick makes them
-// short; a load step keeps its times, which its metrics name.
+// sized returns the cell's arguments with this number of objects. Quick makes
+// them short; a load step keeps its times, which its metrics name.
 func (c *Cell) sized(objects int, quick bool) []string {
 	args := slices.Clone(c.Args)
 	args = append(args, "--objects", strconv.Itoa(objects))

@@ -8,15 +8,14 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// Cells are all workloads that are compared: first those that run for real,
-// with the server and its clients on these cores, then those of simulated
-// clusters.
+// Cells are all workloads of the comparison: first the real ones, with the
+// server and its clients on these cores, then those of simulated clusters.
 func Cells(server, client affinity.Set) []Cell {
 	return append(realCells(server.String(), client.String()), simulatedCells()...)
 }
 
-// A closed loop's throughput tells its mean latency, too: clients by
-// throughput. So that is no metric of its own; the slowest are.
+// A closed loop's throughput gives its mean latency too: clients / throughput.
+// So the mean is no metric of its own; the 99th percentile is.
 var (
 	searches = Metric{Unit: "searches/s", Of: throughput}
 	calls    = Metric{Unit: "calls/s", Of: throughput}

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// childExit is how long a call may take to end its own children and go
-	// away after it was interrupted, before it is killed.
+	// childExit is how long a call may take to end its own children and exit
+	// after an interrupt, before it is killed.
 	childExit = 30 * time.Second
-	// lastLines of what a call wrote to standard error are in its error.
+	// lastLines is how many last lines of a call's standard error are in its error.
 	lastLines = 8
 )
 
@@ -40,7 +40,7 @@ func call(ctx context.Context, limit time.Duration, binary string, args []string
 	return out.Bytes(), nil
 }
 
-// withLimit bounds the time of what runs under the context.
+// withLimit bounds the time of calls with this context.
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %v", limit))
 }
@@ -55,7 +55,7 @@ func tail(text string) string {
 	return ":\n" + strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 }
 
-// measure has a candidate run a cell once, and returns all values by their
+// measure makes a candidate run a cell once, and returns all values by their
 // labels.
 func measure(ctx context.Context, c *Candidate, cell *Cell, args []string, limit time.Duration) (map[string]float64, error) {
 	var rows []row

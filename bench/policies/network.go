@@ -15,11 +15,11 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
-// throughNetwork does what bench run does, with server and clients in
-// network namespaces of their own. bench run has no flag for that, and an old
-// binary will not get one, so this process is the parent: the candidate's
-// binary gives the children, 'bench child server' and 'bench child client',
-// which get their jobs as lines of JSON (bench/wire.go).
+// throughNetwork works like bench run, with server and clients in network
+// namespaces of their own. bench run lacks a flag for that, and old binaries
+// cannot get one, so this process is the parent: the candidate's binary gives
+// the children, 'bench child server' and 'bench child client', which get their
+// jobs as lines of JSON (bench/wire.go).
 func throughNetwork(ctx context.Context, limit time.Duration, binary string, gbits int, args []string) (rows []row, err error) {
 	cfg, err := runConfig(args)
 	if err != nil {
@@ -44,7 +44,7 @@ func throughNetwork(ctx context.Context, limit time.Duration, binary string, gbi
 		}
 		return cmd
 	}
-	// The candidate's schemes may be others than this program's.
+	// The candidate's schemes may differ from this program's.
 	known := cfg.Schemes
 	var notes []string
 	measured, err := bench.Run(ctx, cfg, spawn, known,

@@ -73,8 +73,8 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// What the program's commands print is read by key; what else is there does
-// not matter.
+// The output of the program's commands is read by key; other keys do not
+// matter.
 func TestMetrics(t *testing.T) {
 	rows, err := readRows([]byte(`{"scheme":"x","ops_per_s":5,"p99_us":7,"by_op":{}}
 {"ops_per_s":6,"step_at_s":1,"series":[{"at_s":0.5,"ops_per_s":1},{"at_s":1.02,"ops_per_s":2},
@@ -190,7 +190,7 @@ func TestSized(t *testing.T) {
 	}
 }
 
-// A call that fails says what it wrote last; one that hangs is ended.
+// The error of a failed call has its last output; a call that hangs is ended.
 func TestCall(t *testing.T) {
 	out, err := call(t.Context(), time.Minute, "/bin/sh", []string{"-c", "echo hello; echo note >&2"})
 	if err != nil || string(out) != "hello\n" {
@@ -297,7 +297,7 @@ func TestTable(t *testing.T) {
 	}
 	golden(t, "table.txt", text.Bytes())
 	golden(t, "table.md", markdown.Bytes())
-	// Another reference turns the ratios round.
+	// Another reference inverts the ratios.
 	c.Reference = 1
 	other, err := c.Table("")
 	if err != nil || !near(other.Lines[0].Ratios[0].Times*table.Lines[0].Ratios[1].Times, 1) || other.Lines[0].Ratios[1].Times != 1 {
@@ -323,7 +323,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A run that was interrupted, in the midst of a line too, goes on where it was.
+// An interrupted run continues from its last record, also if a line is unfinished.
 func TestResume(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cells.jsonl")
 	open := func(c *Comparison, resume bool) {
@@ -361,7 +361,7 @@ func TestResume(t *testing.T) {
 	}
 	c.Store.Close()
 
-	// What a killed run leaves: half a line.
+	// A killed run may leave half a line.
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -386,7 +386,7 @@ func TestResume(t *testing.T) {
 	}
 	c.Store.Close()
 
-	// All is there; and only what is missing of another round.
+	// All records exist; and with another round only its own are missing.
 	open(c, true)
 	calls, c.Rounds = 0, 4
 	if err := c.Run(t.Context()); err != nil || calls != 6 {
@@ -417,7 +417,7 @@ func TestStoreRefuses(t *testing.T) {
 	if _, err := OpenStore(foreign, true); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("other rows: %v", err)
 	}
-	// What is refused is left alone.
+	// A refused file is unchanged.
 	if b, err := os.ReadFile(foreign); err != nil || len(b) != 18 {
 		t.Errorf("%q, %v", b, err)
 	}
@@ -430,7 +430,7 @@ func TestTimeLeft(t *testing.T) {
 		t.Errorf("before the first: %v", d)
 	}
 	c.Store.Records = []Record{{Cell: "real, one", TookS: 2}, {Cell: "simulated, one", Simulated: true, TookS: 10}}
-	// 18 real ones, of their cell or their kind, and 6 simulated ones.
+	// 18 real ones, by their cell or their kind, and 6 simulated ones.
 	if d := c.timeLeft(left); d != (18*2+6*10)*time.Second {
 		t.Errorf("%v left", d)
 	}

@@ -4,13 +4,13 @@ import "math"
 
 // Ratio is a geometric mean of ratios.
 type Ratio struct {
-	Times float64 // the mean; 0: nothing was compared
+	Times float64 // the mean; 0: no ratios
 	Err   float64 // its standard error; only if N is 2 or more
 	N     int     // ratios, or lines of the table
 }
 
-// meanOf is the geometric mean of ratios, and the error that their scatter
-// shows.
+// meanOf is the geometric mean of ratios, with the standard error of their
+// scatter.
 func meanOf(ratios []float64) Ratio {
 	n := len(ratios)
 	if n == 0 {
@@ -33,9 +33,9 @@ func meanOf(ratios []float64) Ratio {
 	return r
 }
 
-// meanOfLines is the geometric mean over lines of the table, with the error
-// that their errors add up to. A line of one ratio has none: what is
-// simulated with one seed is taken as exact.
+// meanOfLines is the geometric mean over lines of the table, with the sum of
+// their errors. A line of one ratio has none: a simulation with one seed
+// counts as exact.
 func meanOfLines(lines []Ratio) Ratio {
 	sum, squares := 0.0, 0.0
 	for _, l := range lines {
@@ -50,7 +50,7 @@ func meanOfLines(lines []Ratio) Ratio {
 	return Ratio{Times: times, Err: times * math.Sqrt(squares) / n, N: len(lines)}
 }
 
-// Differs tells whether the ratio is further from 1 than twice its standard
+// Differs reports whether the ratio is further from 1 than twice its standard
 // error, on the scale of logarithms on which both were taken.
 func (r Ratio) Differs() bool {
 	return r.N > 1 && math.Abs(math.Log(r.Times)) > 2*r.Err/r.Times

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// row is what metrics need of a row of bench run, bench step or bench sim.
+// row is the part that metrics need of a row of bench run, bench step or bench sim.
 type row struct {
 	OpsPerS float64  `json:"ops_per_s"`
 	P99Us   float64  `json:"p99_us"`
@@ -18,7 +18,7 @@ type row struct {
 	Commit  string   `json:"commit"`
 }
 
-// sample is of the time since the sample before.
+// sample covers the time since the previous sample.
 type sample struct {
 	AtS     float64 `json:"at_s"`
 	OpsPerS float64 `json:"ops_per_s"`
@@ -54,7 +54,7 @@ func (m *Metric) read(rows []row) (float64, error) {
 	case throughputOver:
 		v = r.over(m.From.Seconds(), m.To.Seconds())
 	}
-	if v <= 0 { // What has no logarithm has no ratio.
+	if v <= 0 { // A value without a logarithm has no ratio.
 		return 0, fmt.Errorf("%s is %g %s, want more than 0", m.name(), v, m.Unit)
 	}
 	return v, nil
@@ -68,7 +68,7 @@ func (m *Metric) name() string {
 }
 
 // over is the mean throughput between two times since the step. A sample
-// counts where most of it is.
+// counts on the side of its middle.
 func (r *row) over(from, to float64) float64 {
 	at := r.StepAtS + r.JoinAtS // One of them is 0.
 	last, took, ops := 0.0, 0.0, 0.0

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Comparison says what is measured.
+// Comparison says what to measure.
 type Comparison struct {
 	Candidates []Candidate // checked
 	Reference  int         // index in Candidates
@@ -31,9 +31,9 @@ type task struct {
 	args      []string
 }
 
-// tasks lists all in their order: real cells round by round, with candidates
-// side by side. The first one changes with the cell and with the round. Then the
-// simulated cells, seed by seed.
+// tasks lists all tasks in order: real cells round by round, with candidates
+// side by side. The first one changes with the cell and with the round. Then
+// the simulated cells, seed by seed.
 func (c *Comparison) tasks() []task {
 	var all []task
 	n := len(c.Candidates)
@@ -47,7 +47,7 @@ func (c *Comparison) tasks() []task {
 				args := cell.sized(c.Objects, c.Quick)
 				for j := range n {
 					if round%2 == 0 {
-						j = n - j // Backwards: so none always follows the same one.
+						j = n - j // Backwards, so that none always follows the same one.
 					}
 					cand := &c.Candidates[(i+round+j)%n]
 					all = append(all, task{cell, cand, round, cell.command(cand.Scheme, args, round)})
@@ -75,8 +75,8 @@ func (c *Comparison) left() ([]task, error) {
 	return left, nil
 }
 
-// Run measures what is missing and keeps each record as soon as it is there.
-// It stops at the first error.
+// Run executes the missing tasks and stores each record as soon as it is
+// measured. It stops at the first error.
 func (c *Comparison) Run(ctx context.Context) error {
 	left, err := c.left()
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *Comparison) Run(ctx context.Context) error {
 	return nil
 }
 
-// timeLeft takes for each task what its cell took so far; else what all cells
-// of its kind did; else what all did.
+// timeLeft assumes for each task the mean time of its cell so far; else that
+// of all cells of its kind; else that of all.
 func (c *Comparison) timeLeft(left []task) time.Duration {
 	type mean struct {
 		sum float64
@@ -138,8 +138,8 @@ func (c *Comparison) timeLeft(left []task) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Table compares what is there, finished or not. command is how the
-// comparison can be made again.
+// Table compares the existing records, finished or not. command repeats the
+// comparison.
 func (c *Comparison) Table(command string) (*Table, error) {
 	var have []Record
 	missing := 0

@@ -38,9 +38,9 @@ type Store struct {
 }
 
 // OpenStore opens a file to append to, and locks it against other runs. With
-// resume it takes the records that are there, and cuts off the line that a
-// killed run left unfinished; else they are an error. Without a name records
-// are kept in memory only.
+// resume it reads the existing records, and cuts off the line that a killed
+// run left unfinished; else they are an error. Without a name records are kept
+// in memory only.
 func OpenStore(name string, resume bool) (s *Store, err error) {
 	if name == "" {
 		if resume {
@@ -75,7 +75,7 @@ func OpenStore(name string, resume bool) (s *Store, err error) {
 		}
 		var r Record
 		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields() // Rows of another command.
+		d.DisallowUnknownFields() // Refuse rows of another command.
 		if err := d.Decode(&r); err != nil {
 			return nil, fmt.Errorf("policies: %s, line %d: %w", name, i+1, err)
 		}
@@ -108,8 +108,8 @@ func (s *Store) Add(r Record) error {
 	return nil
 }
 
-// find returns the record of a task. If it was measured otherwise, that is an
-// error which wraps ErrOther.
+// find returns the record of a task. If it was measured differently, the error
+// wraps ErrOther.
 func (s *Store) find(cell *Cell, c *Candidate, round int, args []string) (*Record, error) {
 	i := slices.IndexFunc(s.Records, func(r Record) bool {
 		return r.Cell == cell.Name && r.Candidate.Name == c.Name && r.Round == round
@@ -130,7 +130,7 @@ func (s *Store) find(cell *Cell, c *Candidate, round int, args []string) (*Recor
 	return r, nil
 }
 
-// Close ends the use of the file.
+// Close unlocks and closes the file.
 func (s *Store) Close() error {
 	if s.file == nil {
 		return nil

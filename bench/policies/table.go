@@ -9,11 +9,11 @@ import (
 
 // Table compares candidates with the reference, line by line.
 type Table struct {
-	Command    string // that made it
+	Command    string // that made the table
 	Candidates []Candidate
 	Reference  int // index in Candidates
 	Lines      []Line
-	// Missing counts the measurements that are not there.
+	// Missing counts the missing measurements.
 	Missing int
 }
 
@@ -26,7 +26,7 @@ type Line struct {
 	Ratios           []Ratio // by candidate
 }
 
-// NewTable compares what was measured.
+// NewTable compares the records.
 func NewTable(command string, candidates []Candidate, reference int, cells []Cell, records []Record) *Table {
 	t := &Table{Command: command, Candidates: candidates, Reference: reference}
 	type key struct {
@@ -161,7 +161,7 @@ func (t *Table) cells() [][]string {
 	})...))
 }
 
-// worst is a line for each candidate that is compared.
+// worst has a line for each compared candidate.
 func (t *Table) worst() []string {
 	var lines []string
 	for i, c := range t.Candidates {
@@ -180,7 +180,7 @@ func (t *Table) legend() string {
 		when(t.Missing > 0, fmt.Sprintf(" NOT FINISHED: %d measurements are missing.", t.Missing)))
 }
 
-// about is a line for each candidate.
+// about has a line for each candidate.
 func (t *Table) about() []string {
 	var lines []string
 	for i, c := range t.Candidates {

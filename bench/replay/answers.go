@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// A process's answers travel to the parent in a file, in the order of
-// its part of the list: too many for lines of JSON.
+// A process sends its answers to the parent in a file, in the order of its
+// part of the list: too many for lines of JSON.
 //
 //	count uvarint | sum u64 | ids uvarint | ids u64 each, ascending
 
@@ -58,7 +58,7 @@ func openAnswers(path string) (*answersReader, error) {
 func (r *answersReader) next(a *answer) error {
 	err := r.read(a)
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // The list says how many there are.
+		err = io.ErrUnexpectedEOF // The list has more requests.
 	}
 	if err != nil {
 		return fmt.Errorf("replay: answers in %s: %w", r.f.Name(), err)

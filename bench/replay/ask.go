@@ -14,9 +14,9 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// answer is what one request found.
+// answer is the answer to one request.
 type answer struct {
-	count uint64 // objects; 1 for what was changed
+	count uint64 // objects; 1 for a change
 	sum   uint64 // of sumOf, when asked for
 	ids   []uint64
 }
@@ -26,7 +26,7 @@ type asking struct {
 	job     Job
 	conns   []Conn
 	list    []querylog.Record
-	answers []answer // like list; each is written by the one who asks
+	answers []answer // like list; each is written by the asking goroutine
 	next    atomic.Int64
 	done    atomic.Int64
 }
@@ -39,7 +39,7 @@ type asker struct {
 	buf     []rstar.Item
 }
 
-// run asks everything once. After an error nothing more is begun.
+// run makes all requests once. After an error it begins no more.
 func (a *asking) run(ctx context.Context) ([]*asker, time.Duration, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -68,7 +68,7 @@ func (a *asking) run(ctx context.Context) ([]*asker, time.Duration, error) {
 	return askers, time.Since(start), context.Cause(ctx)
 }
 
-// ask carries out one request and keeps its answer.
+// ask executes one request and keeps its answer.
 func (w *asker) ask(ctx context.Context, i int) (err error) {
 	rec, ans := &w.list[i], &w.answers[i]
 	items := w.buf[:0]
@@ -114,9 +114,9 @@ func (w *asker) ask(ctx context.Context, i int) (err error) {
 	return nil
 }
 
-// nearest asks for the k nearest, or for those within a distance, which
-// the library has not: it searches the square around the point, from
-// which those too far away are taken out.
+// nearest searches for the k nearest, or for those within a distance, which
+// the library lacks: it searches the square around the point and drops objects
+// that are too far away.
 func (w *asker) nearest(ctx context.Context, dst []rstar.Item, rec *querylog.Record) ([]rstar.Item, error) {
 	if math.IsInf(rec.Within, 1) {
 		return w.conn.NearestAppend(ctx, dst, rec.X, rec.Y, int(rec.Limit))
@@ -153,13 +153,13 @@ func nearer(x, y float64) func(a, b rstar.Item) int {
 	}
 }
 
-// keep keeps of the objects found what was asked for.
+// keep keeps the requested parts of the objects found.
 func (w *asker) keep(ans *answer, rec *querylog.Record, items []rstar.Item) {
 	if w.job.Sums {
 		ans.sum = sumOf(rec, items)
 	}
-	// Which objects a limit lets through is the server's choice: the
-	// oracle can only look whether they are some of those.
+	// Which objects a limit lets through is the server's choice: the oracle
+	// can only check that they are among the matches.
 	if w.job.IDs || w.job.Sums && limited(rec) {
 		ans.ids = make([]uint64, len(items))
 		for i, it := range items {
@@ -172,9 +172,9 @@ func limited(rec *querylog.Record) bool {
 	return rec.Kind == querylog.Search && rec.Limit > 0
 }
 
-// sumOf is equal for equal answers, in whatever order: of a nearest the
+// sumOf is equal for equal answers, in whatever order: for a nearest the
 // distances count, because objects at the same distance as the last may
-// stand for it.
+// replace it.
 func sumOf(rec *querylog.Record, items []rstar.Item) uint64 {
 	var sum uint64
 	for _, it := range items {

@@ -14,11 +14,11 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// noteEvery is how often a child says how far it is.
+// noteEvery is the time between a child's progress notes.
 const noteEvery = 5 * time.Second
 
-// Main is the life of a replay child. It returns when everything
-// was asked, when in ends, when ctx is done or a call fails.
+// Main runs a replay child. It returns when all requests are answered, when in
+// ends, when ctx is done or a call fails.
 func Main(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -55,7 +55,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
 	}()
 	err := a.work(ctx, p, begin)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // The parent has gone.
+		return nil // The parent has ended.
 	}
 	return p.Fail(err)
 }
@@ -91,7 +91,7 @@ func (a *asking) work(ctx context.Context, p *child.Pipe, begin <-chan struct{})
 	return p.Write(fromChild{Replay: done})
 }
 
-// measure asks everything and says what it took.
+// measure makes all requests and measures them.
 func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, error) {
 	before := a.counters()
 	from, err := a.conns[0].Server(ctx)
@@ -135,8 +135,8 @@ func (a *asking) counters() bench.Counters {
 	return sum
 }
 
-// progress says now and then how far the first process is; the others are
-// about as far.
+// progress reports from time to time the progress of the first process, which
+// is about that of the others.
 func (a *asking) progress(note func(string)) (stop func()) {
 	if a.job.Proc != 0 {
 		return func() {}
@@ -160,9 +160,9 @@ func (a *asking) progress(note func(string)) (stop func()) {
 	return func() { close(quit); <-ended }
 }
 
-// insertAll inserts the data in its order. One batch follows the answer
-// to the one before: with several under way their order at the server
-// would not be certain, and one writer works on a tree at a time anyway.
+// insertAll inserts the data in order. Each batch follows the answer to the
+// previous one: with several in flight their order at the server would be
+// undefined, and a tree has one writer at a time anyway.
 func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, time.Duration, error) {
 	src, err := bench.OpenDataset(job.Dataset, job.Objects, job.Seed)
 	if err != nil {
@@ -171,7 +171,7 @@ func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, 
 	if err := wantEmpty(ctx, job, c); err != nil {
 		return 0, 0, err
 	}
-	// As many as the library puts into one message.
+	// The number that the library puts into one message.
 	const batchItems = 256
 	batch := make([]rstar.Item, 0, batchItems)
 	var n int64
@@ -208,8 +208,7 @@ func insertAll(ctx context.Context, job Job, c Conn, note func(string)) (int64, 
 	return n, time.Since(start), err
 }
 
-// wantEmpty refuses to insert among the objects of somebody else, unless that
-// was asked for.
+// wantEmpty refuses to insert among existing objects, unless Force is set.
 func wantEmpty(ctx context.Context, job Job, c Conn) error {
 	server, err := c.Server(ctx)
 	if err != nil {

@@ -39,7 +39,7 @@ type Config struct {
 	Force       bool          // insert Data into a collection that has objects
 
 	Clients   int    // connections, over all processes; 8
-	InFlight  int    // calls under way per connection; 16
+	InFlight  int    // in-flight calls per connection; 16
 	Procs     int    // client processes; 1
 	Transport string // auto
 	Fabric    bench.Fabric
@@ -54,14 +54,14 @@ type Config struct {
 	Backoff  policy.Backoff // of paper and paper-literal; the paper's
 
 	Verify bool // compare all answers with those of another index
-	IDs    bool // hand the ids that were found to the results
+	IDs    bool // write the ids found to the results
 
 	Commit string
 }
 
 const (
 	defaultQueryCount = 10_000 // the paper, section V-A
-	// maxQueryCount, as the other limits, is against typing errors.
+	// maxQueryCount, like the other limits, is against typing errors.
 	maxQueryCount = 1 << 31
 )
 
@@ -87,11 +87,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate checks every value but what the files hold. Errors wrap
+// Validate checks every value except the contents of files. Errors wrap
 // bench.ErrConfig; known lists the schemes that exist.
 func (c Config) Validate(known []string) error {
 	c = c.withDefaults()
-	// What runs of both kinds have.
+	// Checks of both kinds of runs.
 	if err := (bench.Config{
 		Schemes: c.Schemes, Objects: c.Objects, Clients: c.Clients, InFlight: c.InFlight,
 		Procs: c.Procs, Transport: c.Transport, NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes,
@@ -131,7 +131,7 @@ func (c Config) Validate(known []string) error {
 // ErrVerify is wrapped when an answer is not the oracle's.
 var ErrVerify = fmt.Errorf("%w from the oracle's", bench.ErrResults)
 
-// ErrNothing: there is nothing to ask.
+// ErrNothing: the list has no requests.
 var ErrNothing = errors.New("replay: no queries")
 
 // ErrNotEmpty: the running server's collection has objects already, and
@@ -139,7 +139,7 @@ var ErrNothing = errors.New("replay: no queries")
 // callers of Run see its text only.
 var ErrNotEmpty = errors.New("replay: collection not empty")
 
-// sequential reports whether the list is worked off in its order.
+// sequential reports whether the list is executed in order.
 func (c Config) sequential() bool { return c.Clients*c.InFlight == 1 }
 
 func (c Config) loads() bool { return c.Data != "" && !c.NoLoad }
@@ -154,7 +154,7 @@ func (c Config) loadedBy() string {
 	return "insert"
 }
 
-// serverJob is what the server of one scheme is told.
+// serverJob is the job of the server of one scheme.
 func (c Config) serverJob(scheme string) bench.ServerJob {
 	return bench.ServerJob{
 		Dataset: c.Data, Objects: c.Objects, Seed: c.Seed,
@@ -163,7 +163,7 @@ func (c Config) serverJob(scheme string) bench.ServerJob {
 	}
 }
 
-// clientJob is what client process proc of one scheme is told.
+// clientJob is the job of client process proc of one scheme.
 func (c Config) clientJob(scheme string, proc int, addr, log, answers string) Job {
 	job := Job{
 		ClientJob: bench.ClientJob{

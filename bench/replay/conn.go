@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Conn is a bench.Conn that can ask whatever a recording holds.
+// Conn is a bench.Conn with all kinds of requests of a recording.
 type Conn interface {
 	bench.Conn
 	// SearchLimit is SearchAppend of at most limit objects, 0 for all.
@@ -20,12 +20,12 @@ type Conn interface {
 	NearestAppend(ctx context.Context, dst []rstar.Item, x, y float64, k int) ([]rstar.Item, error)
 	// InsertMany inserts in order and returns how many are in.
 	InsertMany(ctx context.Context, items []rstar.Item) (int, error)
-	// Server returns what its server has used of its processor so far, and
-	// how many objects the collection has.
+	// Server returns the processor time that its server used so far, and how
+	// many objects the collection has.
 	Server(ctx context.Context) (ServerUse, error)
 }
 
-// ServerUse is what a server says of itself.
+// ServerUse is a server's report of its use.
 type ServerUse struct {
 	CPUSeconds, UpSeconds, Cores float64
 	Objects                      int
@@ -74,8 +74,8 @@ func (c conn) Server(ctx context.Context) (ServerUse, error) {
 	}, err
 }
 
-// around is the square of all points within a distance, rounded outwards
-// so that it has all objects that are that near.
+// around is the square of all points within a distance, rounded outwards so
+// that it contains all objects within the distance.
 func around(x, y, within float64) rstar.Rect {
 	down := func(v float64) float64 { return max(math.Nextafter(v, math.Inf(-1)), -math.MaxFloat64) }
 	up := func(v float64) float64 { return min(math.Nextafter(v, math.Inf(1)), math.MaxFloat64) }

@@ -1,10 +1,10 @@
-// Package replay asks each query of a list exactly once, and measures it.
+// Package replay makes each query of a list exactly once, and measures it.
 //
-// Package bench draws its queries and works until its time is up. Here
-// there is a list, from a file or a server's recording, and query i goes to
-// process i mod Procs, whose goroutines take theirs in the order of the
-// list, whatever the concurrency. So two replays of one list can be
-// compared query by query.
+// Package bench draws its queries and works until its time ends. Package
+// replay has a list, from a file or a server's recording. Query i goes to
+// process i mod Procs, whose goroutines take their queries in the order of the
+// list, whatever the concurrency. So two replays of one list can be compared
+// query by query.
 //
 // # The path of a replay
 //
@@ -20,8 +20,8 @@
 //	  v Row (row.go)
 //
 // The answers stay in the memory of the children until all queries are
-// asked: nothing but asking happens meanwhile. Children are processes of
-// package child; the server is bench's.
+// answered: nothing else happens meanwhile. Children are processes of package
+// child; the server is bench's.
 //
 // Read Config for the knobs, Row for the figures, Run for the driver.
 package replay

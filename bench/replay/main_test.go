@@ -52,7 +52,7 @@ func fakeChild(role child.Role, fault string) error {
 				return fakeServer{job}, nil
 			})
 	}
-	conns := newScanConns(1, nil) // of which all are one
+	conns := newScanConns(1, nil) // all of them are one
 	return Main(context.Background(), os.Stdin, os.Stdout,
 		func(_ context.Context, job Job) (Conn, error) {
 			if fault == "dial" {

@@ -11,12 +11,12 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// oracle is another index with the same data, of which nothing is ours:
-// tidwall's R-tree. A linear scan would take minutes for what a replay
-// asks in seconds; the tests compare the two.
+// oracle is another index with the same data, with no code of Catfish:
+// tidwall's R-tree. A linear scan would take minutes for a replay of seconds;
+// the tests compare the two.
 type oracle struct {
 	tree  rtree.RTreeG[uint64]
-	items []rstar.Item // of the last question
+	items []rstar.Item // of the last query
 	ids   []uint64
 }
 
@@ -38,7 +38,7 @@ func (o *oracle) insert(r rstar.Rect, id uint64) {
 	o.tree.Insert(lo, hi, id)
 }
 
-// remove reports whether the object was there.
+// remove reports whether the object existed.
 func (o *oracle) remove(r rstar.Rect, id uint64) bool {
 	lo, hi := box(r)
 	before := o.tree.Len()
@@ -46,8 +46,8 @@ func (o *oracle) remove(r rstar.Rect, id uint64) bool {
 	return o.tree.Len() < before
 }
 
-// check compares an answer with its own to request number i, and does to
-// itself what the request did.
+// check compares an answer with its own to request number i, and applies the
+// request's change to itself.
 func (o *oracle) check(i int, rec *querylog.Record, got *answer) error {
 	want := answer{}
 	switch rec.Kind {
@@ -114,8 +114,8 @@ func (o *oracle) nearest(rec *querylog.Record) {
 	})
 }
 
-// checkLimited: as many as the limit lets through, each an object that
-// intersects, none twice.
+// checkLimited: as many as the limit allows, each an object that intersects,
+// none twice.
 func (o *oracle) checkLimited(i int, rec *querylog.Record, got *answer) error {
 	if want := min(uint64(len(o.items)), uint64(rec.Limit)); got.count != want || uint64(len(got.ids)) != want {
 		return fmt.Errorf("%w: request %d, search %v, found %d objects, the oracle %d of %d",
@@ -127,7 +127,7 @@ func (o *oracle) checkLimited(i int, rec *querylog.Record, got *answer) error {
 	}
 	slices.Sort(o.ids)
 	left := o.ids
-	for _, id := range got.ids { // Ascending, too.
+	for _, id := range got.ids { // They ascend too.
 		at, ok := slices.BinarySearch(left, id)
 		if !ok {
 			return fmt.Errorf("%w: request %d, search %v, found object %d, the oracle did not, or not as often",

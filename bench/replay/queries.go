@@ -14,16 +14,16 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// queryList is what a replay asks, in a query log of its own, whatever
-// it came from: children read one format.
+// queryList is the list of a replay, in a query log of its own, whatever its
+// source: children read one format.
 type queryList struct {
 	Count  int // requests
 	Writes int // of them inserts, deletes and updates
-	// Recorded: they are of a server's recording.
+	// Recorded: the requests are from a server's recording.
 	Recorded bool
-	// Lost is what a recording says it misses, and Torn why it ends
-	// before its end, "" if it does not. Neither is an error: what is
-	// there is replayed, and said to be a part.
+	// Lost is the number of requests that a recording reports missing, and
+	// Torn why it ends early, "" if it does not. Neither is an error: the rest
+	// is replayed, and reported as a part.
 	Lost uint64
 	Torn string
 }
@@ -74,7 +74,7 @@ func (c Config) writeQueries(w io.Writer, note func(string)) (queryList, error) 
 	return l, nil
 }
 
-// eachQuery calls search, or put for whatever is no plain search.
+// eachQuery calls search, or put for all other requests.
 func (c Config) eachQuery(note func(string), l *queryList,
 	put func(*querylog.Record) error, search func(rstar.Rect) error) error {
 	if set, err := datasets.ParseQuerySet(c.Queries); err == nil {
@@ -117,7 +117,7 @@ func (c Config) eachQuery(note func(string), l *queryList,
 	return errors.Join(err, failed)
 }
 
-// drawQueries makes the paper's queries within the bounds of the data.
+// drawQueries draws the paper's queries within the bounds of the data.
 func (c Config) drawQueries(scale datasets.Scale, search func(rstar.Rect) error) error {
 	src, err := bench.OpenDataset(c.Data, c.Objects, c.Seed)
 	if err != nil {
@@ -141,8 +141,8 @@ func (c Config) drawQueries(scale datasets.Scale, search func(rstar.Rect) error)
 	return nil
 }
 
-// openLog returns nil if there is no such file, or it is no query log:
-// package datasets says what is wrong with it then.
+// openLog returns nil if the file does not exist or is no query log: package
+// datasets reports the error then.
 func openLog(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -27,7 +27,7 @@ import (
 
 var testStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// scanConn answers by a linear scan, and counts what was asked.
+// scanConn answers by a linear scan, and counts the requests.
 type scanConn struct {
 	bench.Conn // for what no replay calls
 	job        bench.ClientJob
@@ -132,8 +132,7 @@ func gridRect(rng *rand.Rand) rstar.Rect {
 	return rstar.Rect{MinX: x, MinY: y, MaxX: x + float64(rng.IntN(4)), MaxY: y + float64(rng.IntN(4))}
 }
 
-// gridRequests are requests of all kinds; writes are of objects that are
-// there, for the most part.
+// gridRequests are requests of all kinds; most writes are of existing objects.
 func gridRequests(rng *rand.Rand, items []rstar.Item, n int, writes bool) []querylog.Record {
 	list := make([]querylog.Record, n)
 	for i := range list {
@@ -161,8 +160,8 @@ func gridRequests(rng *rand.Rand, items []rstar.Item, n int, writes bool) []quer
 	return list
 }
 
-// The oracle, which shares no code with the scan, agrees with it about
-// every kind of request, and finds what is wrong.
+// The oracle, which shares no code with the scan, agrees with it about every
+// kind of request, and detects wrong answers.
 func TestOracle(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -182,7 +181,7 @@ func TestOracle(t *testing.T) {
 		for i := range list {
 			rec, ans := &list[i], &a.answers[i]
 			slices.Sort(ans.ids)
-			if !rec.Kind.Writes() { // A question may be asked again.
+			if !rec.Kind.Writes() { // A query may be repeated.
 				wrong := *ans
 				wrong.count++
 				if err := o.check(i, rec, &wrong); !errors.Is(err, ErrVerify) {
@@ -195,7 +194,7 @@ func TestOracle(t *testing.T) {
 				} else {
 					wrong.sum++
 				}
-				// A limit of more than there is leaves nothing to get wrong.
+				// A limit above the number of matches allows one answer only.
 				if !(limited(rec) && len(ans.ids) == 0) {
 					if err := o.check(i, rec, &wrong); !errors.Is(err, ErrVerify) {
 						t.Fatalf("seed %d: other objects for %+v: %v", seed, rec, err)
@@ -209,7 +208,8 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// Every request exactly once, by however many; each answer at its place.
+// Every request is made exactly once, by any number of goroutines; each answer
+// is at its place.
 func TestAsksOnce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	items := gridItems(rng, 50)
@@ -496,7 +496,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestKnobs: the children are told of strategy and back-off, and the row keeps
+// TestKnobs: the children receive strategy and back-off, and the row keeps
 // them.
 func TestKnobs(t *testing.T) {
 	cfg := Config{Strategy: rstar.Original, Backoff: policy.Backoff{N: 5}}.withDefaults()
@@ -520,7 +520,7 @@ func TestKnobs(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong becomes an error that says it, and no child stays.
+// Each fault becomes an error that names it, and no child survives.
 func TestFaults(t *testing.T) {
 	for _, c := range []struct {
 		fault  string
@@ -548,7 +548,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Writes are verified in their order only.
+// Writes are verified only if the list is executed in order.
 func TestWrites(t *testing.T) {
 	r := rstar.Rect{MinX: 50, MinY: 50, MaxX: 51, MaxY: 51}
 	all := rstar.Rect{MaxX: 99, MaxY: 99}
@@ -576,7 +576,7 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// A child whose parent goes away ends by itself.
+// A child ends when its parent does.
 func TestChildEndsWithItsInput(t *testing.T) {
 	log, _ := writeLog(t, querylog.Record{Kind: querylog.Search})
 	job, err := json.Marshal(Job{ClientJob: bench.ClientJob{Clients: 1, InFlight: 1}, Procs: 1, Queries: log})

@@ -16,7 +16,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Row is what a replay by one scheme gives: a JSON object each. Of
+// Row is the result of a replay by one scheme: a JSON object each. Of
 // bench.Figures, "per search" is per search, count and nearest.
 type Row struct {
 	Scheme     string `json:"scheme"`
@@ -27,9 +27,9 @@ type Row struct {
 	Data       string `json:"data"`
 	Objects    int    `json:"objects"` // in the collection at the end
 	Queries    string `json:"queries"`
-	Count      int    `json:"count"`      // requests, each carried out once
+	Count      int    `json:"count"`      // requests, each executed once
 	Writes     int    `json:"writes"`     // of them
-	Lost       uint64 `json:"lost"`       // which the recording misses
+	Lost       uint64 `json:"lost"`       // missing in the recording
 	Incomplete bool   `json:"incomplete"` // the recording ends within a record
 	Clients    int    `json:"clients"`
 	InFlight   int    `json:"in_flight"`
@@ -37,25 +37,25 @@ type Row struct {
 	ServerCPUs string `json:"server_cpus"` // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
 
-	// Of a bulk load, LoadS begins with the server's process.
+	// For a bulk load, LoadS begins with the server's process.
 	LoadedBy   string  `json:"loaded_by"` // insert, bulk or none
 	Loaded     int64   `json:"loaded"`
 	LoadS      float64 `json:"load_s"`
 	LoadedPerS float64 `json:"loaded_per_s"`
 
 	// Strategy of the tree, missing: revised, or that of a running server.
-	// Backoff is of the schemes that are Algorithm 1.
+	// Backoff is set for the schemes of Algorithm 1.
 	Strategy rstar.Strategy `json:"strategy,omitempty"`
 	Backoff  policy.Backoff `json:"backoff,omitzero"`
 
-	ElapsedS float64 `json:"elapsed_s"` // from the first question to the last answer
+	ElapsedS float64 `json:"elapsed_s"` // from the first request to the last answer
 	bench.Figures
 	ByOp  map[string]bench.OpFigures `json:"by_op"`
-	Found uint64                     `json:"found"` // objects, by all questions together
+	Found uint64                     `json:"found"` // objects, by all requests together
 
 	// Verified is how many answers the oracle confirmed.
 	Verified int `json:"verified"`
-	// Recorded compares with what the recorded server found.
+	// Recorded compares with the recorded server's answers.
 	Recorded *Recorded `json:"recorded,omitempty"`
 
 	NodeBytes int    `json:"node_bytes"`
@@ -64,8 +64,7 @@ type Row struct {
 	Commit    string `json:"commit"`
 }
 
-// Recorded counts requests by whether they found as much as when
-// they were recorded.
+// Recorded counts requests by whether they found the recorded number.
 type Recorded struct {
 	Same    int `json:"same"`
 	Differ  int `json:"differ"`
@@ -94,7 +93,7 @@ func (r *Row) loaded(n int64, took time.Duration) {
 	r.LoadedPerS = stats.Ratio(float64(n), took.Seconds())
 }
 
-// fill adds up what the processes measured.
+// fill adds up the measurements of the processes.
 func (r *Row) fill(parts []*replayed) error {
 	all, byOp := bench.NewLatency(), map[string]*bench.Latency{}
 	var c bench.Counters
@@ -122,7 +121,7 @@ func (r *Row) fill(parts []*replayed) error {
 	return nil
 }
 
-// compare looks at what the recording says about the same request.
+// compare compares with the recording of the same request.
 func (r *Row) compare(rec *querylog.Record, got *answer) {
 	switch {
 	case r.Recorded == nil:
@@ -143,7 +142,7 @@ func (r Row) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteTable prints the rows of one Replay for people.
+// WriteTable prints the rows of one Replay as text.
 func WriteTable(w io.Writer, rows []Row) error {
 	if len(rows) == 0 {
 		return nil

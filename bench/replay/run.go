@@ -17,12 +17,11 @@ import (
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
-// Run asks every query of cfg.Queries once by each scheme, and calls
-// done with each scheme's row. results gets a line per query, in the
-// order of the list, if it is not nil: number, how many were found, and
-// with cfg.IDs their ids, separated by tabs and spaces. All schemes must
-// find the same number, unless the list also writes; results has the
-// first one's.
+// Run makes every query of cfg.Queries once by each scheme, and calls done
+// with each scheme's row. results gets a line per query, in the order of the
+// list, if it is not nil: number, count of objects found, and with cfg.IDs
+// their ids, separated by tabs and spaces. All schemes must find the same
+// number, unless the list also writes; results has the first one's.
 //
 // Errors wrap bench.ErrConfig or ErrNothing (nothing was started),
 // child.ErrFailed, bench.ErrResults (ErrVerify if it was the oracle), or are
@@ -36,7 +35,7 @@ func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
 	if r.dir, err = os.MkdirTemp("", "catfish-replay-"); err != nil {
 		return fmt.Errorf("replay: a directory for lists and answers: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(r.dir) }() // Nobody needs it.
+	defer func() { _ = os.RemoveAll(r.dir) }() // No longer needed.
 	if err := r.makeList(); err != nil {
 		return err
 	}
@@ -123,7 +122,7 @@ func (r *run) scheme(ctx context.Context, scheme string) (Row, error) {
 	return row, r.judge(&row, note)
 }
 
-// ask runs the children and puts what they measured into row.
+// ask runs the children and puts their measurements into row.
 func (r *run) ask(ctx context.Context, scheme, addr string, note func(string), row *Row) error {
 	var children []*child.Process
 	defer func() {
@@ -183,8 +182,8 @@ func next(ctx context.Context, c *child.Process) (*replayed, error) {
 	return m.Replay, nil
 }
 
-// judge walks over all answers in the order of the list: it counts what
-// was found, compares, verifies, and writes the results.
+// judge walks over all answers in the order of the list: it counts the objects
+// found, compares, verifies, and writes the results.
 func (r *run) judge(row *Row, note func(string)) error {
 	f, err := os.Open(r.logPath())
 	if err != nil {
@@ -282,5 +281,5 @@ func writeResult(w *bufio.Writer, i int, a *answer, ids bool) {
 			b = strconv.AppendUint(b, id, 10)
 		}
 	}
-	_, _ = w.Write(append(b, '\n')) // Flush says it.
+	_, _ = w.Write(append(b, '\n')) // Flush returns the error.
 }

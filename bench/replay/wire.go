@@ -7,11 +7,11 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 )
 
-// Job is the first line that a replay child reads. Of its
-// bench.ClientJob it has the connection and the numbers.
+// Job is the first line that a replay child reads. Of bench.ClientJob it uses
+// the connection and the numbers.
 type Job struct {
 	bench.ClientJob
-	Objects     int           `json:"objects"` // of a generator that is inserted
+	Objects     int           `json:"objects"` // of the generated data to insert
 	Collection  string        `json:"collection"`
 	DialTimeout time.Duration `json:"dial_timeout_ns"`
 	Procs       int           `json:"procs"`
@@ -19,12 +19,12 @@ type Job struct {
 	Answers     string        `json:"answers"` // file to write
 	Insert      bool          `json:"insert"`  // insert Dataset first
 	Force       bool          `json:"force"`   // also into a collection that has objects
-	Sums        bool          `json:"sums"`    // sum up what was found, for the oracle
-	IDs         bool          `json:"ids"`     // keep the ids of what was found
+	Sums        bool          `json:"sums"`    // sum up the objects found, for the oracle
+	IDs         bool          `json:"ids"`     // keep the ids of the objects found
 }
 
-// replayed is what a replay child says, first when it is ready to ask,
-// then when it has asked.
+// replayed is a replay child's report, first when it is ready, then when all
+// requests are answered.
 type replayed struct {
 	// Ready.
 	Info     bench.Info    `json:"info"`
@@ -51,5 +51,5 @@ type fromChild struct {
 	Replay *replayed `json:"replay"`
 }
 
-// Role is of a client that works off a list of queries.
+// Role is that of a client that replays a list of queries.
 const Role child.Role = "replay"

@@ -27,7 +27,7 @@ func (p *Plot) axes(g *plot.Plot) {
 	}
 }
 
-// ticks labels the values, but none whose label would run into that of the
+// ticks labels the values, except those whose label would overlap that of the
 // next larger one.
 func ticks(values []float64, a *plot.Axis) plot.ConstantTicks {
 	const axisWidth = plotWidth - 5*fontSize // Less what is left of it.
@@ -45,8 +45,8 @@ func ticks(values []float64, a *plot.Axis) plot.ConstantTicks {
 	return t
 }
 
-// decades widens a logarithmic axis to whole powers of ten: these are what
-// is labelled, and between two of them there would be no number to read.
+// decades widens a logarithmic axis to whole powers of ten: only these are
+// labelled, and between two of them the axis would have no number.
 func decades(a *plot.Axis) {
 	a.Min, a.Max = math.Pow10(power(a.Min, math.Floor)), math.Pow10(power(a.Max, math.Ceil))
 }
@@ -96,7 +96,7 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// shortTicks writes numbers as people do.
+// shortTicks writes short numbers.
 type shortTicks struct{ plot.Ticker }
 
 func (s shortTicks) Ticks(lo, hi float64) []plot.Tick {

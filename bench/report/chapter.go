@@ -11,7 +11,7 @@ import (
 type chapter struct {
 	Section
 	Level int    // of its heading: 2 for the document's sections
-	ID    string // what links name, unique in the document
+	ID    string // the target of links, unique in the document
 }
 
 // fewChapters need no contents.
@@ -31,9 +31,9 @@ func chapters(d *Document) []chapter {
 	return all
 }
 
-// anchor is what GitHub and its like call a heading: lower case, hyphens
-// for spaces, no punctuation, and a number from the second of a kind on.
-// So the contents of Markdown and of HTML link alike.
+// anchor is the anchor that GitHub and similar sites give a heading: lower
+// case, hyphens for spaces, no punctuation, and a number from the second of a
+// kind on. So the contents of Markdown and of HTML link alike.
 func anchor(heading string, used map[string]bool) string {
 	slug := strings.Map(func(r rune) rune {
 		switch {

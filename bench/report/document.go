@@ -12,20 +12,20 @@ type Document struct {
 	Title string
 	// Facts stand at the top: the machine, the commit, the command.
 	Facts []Fact
-	// Warnings stand above everything else: what is missing.
+	// Warnings stand above everything else and name missing parts.
 	Warnings []string
 	Sections []Section
 }
 
-// Fact is one line of what a reader must know.
+// Fact is one line that a reader must know.
 type Fact struct{ Name, Value string }
 
 // Section has its contents in this order.
 type Section struct {
 	Heading string
 	Text    []string // paragraphs
-	Rows    [][]Plot // those of a row stand beside each other
-	Plots   []Plot   // as many beside each other as fit
+	Rows    [][]Plot // those of a row stand side by side
+	Plots   []Plot   // as many side by side as fit
 	Tables  []Table
 	Parts   []Section // one level lower
 }
@@ -44,8 +44,8 @@ const (
 	MarkdownFile = "report.md"
 )
 
-// Write puts the document into dir, which it makes if need be. Each file
-// is replaced as a whole, so a reader never sees half of one. A plot
+// Write puts the document into dir, which it creates if it is missing. Each
+// file is replaced as a whole, so a reader never sees half of one. A plot
 // without points is left out, and the section says so.
 func Write(dir string, d *Document) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
@@ -125,7 +125,7 @@ func writePlot(dir string, p *Plot) error {
 	return replace(dir, p.file()+".png", png)
 }
 
-// replace writes a file beside its place and moves it there.
+// replace writes a temporary file and renames it.
 func replace(dir, name string, b []byte) error {
 	tmp := filepath.Join(dir, "."+name+".new")
 	err := os.WriteFile(tmp, b, 0o666)

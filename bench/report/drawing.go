@@ -66,7 +66,7 @@ func (p *Plot) SVG() ([]byte, error) {
 	if _, err := c.WriteTo(&b); err != nil {
 		return nil, fmt.Errorf("report: plot %s: %w", p.Name, err)
 	}
-	// Where Liberation Sans is not installed, what has its widths.
+	// Without Liberation Sans, a font with its widths.
 	return []byte(strings.ReplaceAll(b.String(), "font-family:Liberation Sans;",
 		"font-family:Liberation Sans,Arial,Helvetica,sans-serif;")), nil
 }

@@ -7,8 +7,8 @@ import (
 	"regexp"
 )
 
-// page needs nothing from elsewhere: styles and plots are inside. Text is
-// kept to a width that is read with ease; plots and tables take all.
+// page needs no other files: styles and plots are inside. Text has a readable
+// width; plots and tables take the full width.
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"svg": inline, "key": func(p Plot) string { return key(&p) },
 }).Parse(`<!DOCTYPE html>

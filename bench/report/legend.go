@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// legend says below a plot which line is which: inside it would cover what
-// it explains, and beside it would take the width.
+// legend names the lines below a plot: inside it would cover them, and at the
+// side it would take width.
 type legend struct{ entries []entry }
 
 type entry struct {
@@ -22,7 +22,7 @@ func (l *legend) add(name string, thumbs ...plot.Thumbnailer) {
 	l.entries = append(l.entries, entry{name, thumbs})
 }
 
-// column is an empty one of gonum's.
+// column is an empty legend of gonum's.
 func column() plot.Legend {
 	c := plot.NewLegend()
 	c.TextStyle.Font = sans(legendSize)
@@ -32,8 +32,8 @@ func column() plot.Legend {
 	return c
 }
 
-// columns are as many as fit side by side; entries go down, then to the
-// right, so that a line and what the paper prints of it are neighbours.
+// columns are as many as fit side by side; entries go down, then to the right,
+// so that a line and its paper values are neighbours.
 func (l *legend) columns() (columns []plot.Legend, widths []vg.Length) {
 	gap := vg.Points(10)
 	for long := 1; long <= len(l.entries); long++ {
@@ -55,7 +55,7 @@ func (l *legend) columns() (columns []plot.Legend, widths []vg.Length) {
 	return columns, widths
 }
 
-// height is what draw needs.
+// height is the height that draw needs.
 func (l *legend) height() vg.Length {
 	columns, _ := l.columns()
 	if len(columns) == 0 {

@@ -10,13 +10,12 @@ import (
 )
 
 // ErrLook is wrapped when a plot has more lines without a look of their own
-// than there are spare ones.
+// than spare looks exist.
 var ErrLook = errors.New("report: no look left")
 
-// look tells a series from the others three times: by its dashes, by its
-// mark and, on a screen, by its colour. No two series share a mark or a
-// colour, so a print in grey or an eye that is blind to colours loses
-// nothing.
+// look distinguishes a series from the others in three ways: by its dashes, by
+// its mark and, on a screen, by its colour. No two series share a mark or a
+// colour, so a grey print or a colour-blind reader loses nothing.
 type look struct {
 	series string
 	dashes []vg.Length
@@ -26,7 +25,7 @@ type look struct {
 
 // looks of all series, in the order of legends: the same in every plot of
 // every report. What the paper compares (tcp, tcp-40g, fast-polling,
-// offload-single, paper) and what stands beside it most often has the
+// offload-single, paper) and the series most often drawn with it have the
 // colours of Okabe and Ito ("Color Universal Design", 2008), without the
 // yellow that paper swallows. Paths have hues: TCP is grey, fast messaging
 // blue, offloading orange, adaptive clients green to violet.
@@ -49,11 +48,11 @@ var looks = []look{
 	{"write", dash(9, 4), house, rgb(0x10, 0x80, 0x90)},
 	{"server CPU", dash(3, 1), hourglass, rgb(0x9a, 0x20, 0x5c)},
 	{"bandwidth", dash(6, 3, 3, 3), lozenge, rgb(0x2a, 0x5c, 0xc8)},
-	{"limit", dash(1, 1), nil, rgb(0xc0, 0x00, 0x00)}, // Nobody measured it.
+	{"limit", dash(1, 1), nil, rgb(0xc0, 0x00, 0x00)}, // Not a measurement.
 }
 
-// spares are for series that the table does not know, in the order of a
-// plot's lines: a policy that is being tried out needs no entry.
+// spares are for series that the table does not know, in the order of a plot's
+// lines: an experimental policy needs no entry.
 var spares = []look{
 	{"", dash(4, 1, 1, 1), star6, rgb(0x5a, 0x8f, 0x7b)},
 	{"", dash(7, 4), half, rgb(0xa0, 0x6a, 0x6a)},
@@ -61,7 +60,7 @@ var spares = []look{
 }
 
 // Rank is the place of a series in legends. Known is whether the table of
-// looks has it; those that it does not have come last.
+// looks has it; unknown series come last.
 func Rank(series string) (place int, known bool) {
 	i := slices.IndexFunc(looks, func(l look) bool { return l.series == series })
 	if i < 0 {

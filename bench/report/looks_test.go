@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// No two series look alike, spare ones included: not by colour, and in
-// print, where there is none, not by dashes and mark.
+// No two series look alike, spare ones included: neither by colour nor, in
+// print without colours, by dashes and mark.
 func TestLooksDiffer(t *testing.T) {
 	all := append(slices.Clone(looks), spares...)
 	for i, a := range all {
@@ -38,8 +38,8 @@ func apart(a, b color.RGBA) float64 {
 	return math.Hypot(math.Hypot(d(a.R, b.R), d(a.G, b.G)), d(a.B, b.B))
 }
 
-// The look of a series depends on its name alone, and unknown ones get
-// looks of their own as long as there are some.
+// The look of a series depends on its name alone, and unknown ones get looks
+// of their own while spare ones are left.
 func TestLooksOfLines(t *testing.T) {
 	p := Plot{Name: "p", Lines: []Line{
 		{Name: "mine"}, {Name: "Catfish", Series: "paper"}, {Name: "other"}, {Name: "mine", Paper: true}, {Name: "cost"},
@@ -70,8 +70,8 @@ func TestLooksOfLines(t *testing.T) {
 	}
 }
 
-// What the paper prints is marks without a line, in the series' colour, and
-// says so.
+// The paper's values are marks without a line, in the series' colour, and
+// named as such.
 func TestPaperValues(t *testing.T) {
 	draw := func(paper bool) []byte {
 		p := Plot{Name: "p", Lines: []Line{{

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// markdown writes the document; figure says where a plot's image is, and
-// what stands below it.
+// markdown writes the document; figure returns the path of a plot's image and
+// its caption.
 func markdown(d *Document, all []chapter, figure func(*Plot) (image, caption string)) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n", d.Title)
@@ -45,8 +45,8 @@ func markdown(d *Document, all []chapter, figure func(*Plot) (image, caption str
 	return b.Bytes()
 }
 
-// beside makes plots of a row cells of a table, which is how Markdown puts
-// one beside another.
+// beside puts the plots of a row into cells of a table, as Markdown has no
+// other side by side.
 func beside(b *bytes.Buffer, plots []Plot, figure func(*Plot) (image, caption string)) {
 	images, captions := make([]string, len(plots)), make([]string, len(plots))
 	for i := range plots {
@@ -77,7 +77,7 @@ func table(b *bytes.Buffer, t Table) {
 	}
 }
 
-// key names the plot and its lines in text, for readers who cannot see it.
+// key names the plot and its lines in text, for readers without the image.
 func key(p *Plot) string {
 	var names []string
 	for _, l := range p.Lines {

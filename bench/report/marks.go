@@ -36,8 +36,8 @@ var (
 	stairs    = outline{{X: -1, Y: -1}, {X: 1, Y: -1}, {X: 1}, {}, {Y: 1}, {X: -1, Y: 1}}
 )
 
-// star has so many points, and between two of them goes back to the inner
-// radius; 1 makes it a polygon of twice as many corners.
+// star has points points, and between two of them returns to the inner radius;
+// 1 makes it a polygon with twice as many corners.
 func star(points int, inner vg.Length) outline {
 	o := make(outline, 2*points)
 	for i := range o {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// ErrNoPoints is wrapped when a plot has nothing that could be drawn.
+// ErrNoPoints is wrapped when a plot has no drawable points.
 var ErrNoPoints = errors.New("report: no points")
 
 // Plot is lines over one axis.
@@ -28,7 +28,7 @@ type Plot struct {
 	Lines      []Line
 }
 
-// Line is one series.
+// Line is the line of one series.
 type Line struct {
 	Name      string       // in the legend
 	Series    string       // in the table of looks (Rank); empty: Name
@@ -124,7 +124,7 @@ func (p *Plot) build() (*plot.Plot, *legend, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// What has gaps is drawn over what has none, which shows through them.
+	// Dashed lines are drawn over solid ones, which show through the gaps.
 	var solid, dashed, marks []plot.Plotter
 	for i, l := range p.Lines {
 		xy := p.drawable(l)
@@ -133,7 +133,7 @@ func (p *Plot) build() (*plot.Plot, *legend, error) {
 		}
 		s := looks[i]
 		if l.Paper && s.mark == nil {
-			s.mark = circle // There is no line that could be seen.
+			s.mark = circle // A single point has no visible line.
 		}
 		var thumbs []plot.Thumbnailer
 		if !l.Paper {
@@ -176,8 +176,8 @@ func (p *Plot) build() (*plot.Plot, *legend, error) {
 	return g, legend, nil
 }
 
-// marked are the points that get a mark. Lines that cover each other begin
-// at different points, so that all can be seen; i is a line's number.
+// marked are the points that get a mark. Lines that cover each other begin at
+// different points, so that all are visible; i is a line's number.
 func marked(xy plotter.XYs, i int) plotter.XYs {
 	if len(xy) <= maxMarks {
 		return xy

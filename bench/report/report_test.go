@@ -70,8 +70,8 @@ func TestPlot(t *testing.T) {
 	}
 }
 
-// Nothing that a run can yield makes a plot panic: gonum does so for
-// logarithms of what is not above 0.
+// No result of a run makes a plot panic: gonum does so for logarithms of what
+// is not above 0.
 func TestPlotsOfFewPoints(t *testing.T) {
 	for _, points := range [][][2]float64{
 		{{1, 1}}, {{1, 0}}, {{0, 0}}, {{0, 5}}, {{-1, -1}}, {{1, 0}, {2, 0}}, {{3, 7}, {4, 7}},
@@ -136,7 +136,7 @@ func TestLogTicks(t *testing.T) {
 	}
 }
 
-// Labels do not run into each other, and the last value has one.
+// Labels do not overlap, and the last value has one.
 func TestTicks(t *testing.T) {
 	a := plot.Axis{Min: 1, Max: 320, Scale: plot.LogScale{}}
 	var got []string
@@ -235,8 +235,8 @@ func TestWrite(t *testing.T) {
 	if n := strings.Count(page, "<svg "); n != 4 {
 		t.Errorf("%s has %d plots, want 4", HTMLFile, n)
 	}
-	// Plots of a row stand beside each other; one without points has no
-	// place, nor a row of only such ones.
+	// Plots of a row stand side by side; one without points is left out, as is
+	// a row of only such plots.
 	if !strings.Contains(md, "| ![Latency <of> A & B](left.png) | ![Latency <of> A & B](right.png) |\n|---|---|\n") {
 		t.Errorf("%s has no row of plots:\n%s", MarkdownFile, md)
 	}
@@ -245,8 +245,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Contents link every heading, of parts as well, and two that are called
-// alike; a page of two sections needs none.
+// Contents link every heading, of parts as well, and two equal ones; a page of
+// two sections needs no contents.
 func TestContents(t *testing.T) {
 	d := document()
 	d.Sections = append(d.Sections, Section{Heading: "Figure 10"}, Section{Heading: "The paper's"})

@@ -8,18 +8,18 @@ import (
 )
 
 // Beyond the paper: fetched answers of services like Catfish over the same card,
-// and where they pay for its tree. How much these clients fetch, and when they fall
-// back, is the model's (sim/kvfetch.go, sim/fetch.go), not the rules of package
+// and where they pay for its tree. The sizes of fetches, and when clients fall
+// back, are those of the model (sim/kvfetch.go, sim/fetch.go), not of package
 // fastmsg (fetched.go, leave.go, ways.go); only decides.go has those of a trial.
 
-// Sizes of which no fetch is right for all: half of them are below 150 bytes, a
-// hundredth above 2400.
+// Sizes for which no single fetch size is right: half of them are below 150
+// bytes, a hundredth above 2400.
 const (
 	mixedMu, mixedSigma = 5, 1.2
 	mixedMax            = 8000
 )
 
-// slow is by how long the server works for a call.
+// slow varies the time that the server works for a call.
 func (l *lab) slow() Table {
 	t := Table{Name: "service", Title: "A server that takes longer", Columns: []string{
 		"fetch, Mops", "reads in vain", "fetch that falls back, Mops", "reads in vain", "written, %", "written, 8 threads, Mops", "4 threads",
@@ -37,7 +37,7 @@ func (l *lab) slow() Table {
 	return t
 }
 
-// fetchSizes is by how much a first fetch asks for.
+// fetchSizes varies the size of a first fetch.
 func (l *lab) fetchSizes() Table {
 	t := Table{Name: "fetch", Title: "How much to fetch", Columns: []string{"Mops", "mean us", "trips", "link out, %", "bytes of a first fetch"},
 		Text: []string{fmt.Sprintf("8 server threads, 35 client threads, answers of 1 to %d bytes with a median of 150. A client that chooses"+
@@ -55,7 +55,7 @@ func (l *lab) fetchSizes() Table {
 	return t
 }
 
-// sleeping is workers that poll, sleep after a while, or sleep at once.
+// sleeping compares workers that poll, sleep after a while, or sleep at once.
 func (l *lab) sleeping() Table {
 	t := Table{Name: "events", Title: "Workers that sleep", Columns: []string{
 		"1 client, mean us", "reads in vain", "4 clients, mean us", "reads in vain", "35 clients, Mops", "reads in vain",
@@ -81,7 +81,7 @@ func (l *lab) sleeping() Table {
 	return t
 }
 
-// treeObjects is the size of the tree that is searched.
+// treeObjects is the size of the searched tree.
 const treeObjects = 400_000
 
 // A series of the tables about the tree.
@@ -109,7 +109,7 @@ func (l *lab) simulate(w *sim.Workload, cfg sim.Config) *sim.Result {
 	return r
 }
 
-// workload opens a cluster and builds the tree that is searched on it; nil after an
+// workload opens a cluster and builds the tree to search on it; nil after an
 // error.
 func (l *lab) workload(cache *sim.Cache, name, scale string) (*sim.Cluster, *sim.Workload) {
 	if l.err != nil {
@@ -160,7 +160,7 @@ func (l *lab) tree(cache *sim.Cache, name string, clients []int, all []series) [
 	return []Table{mops, us}
 }
 
-// trees is where it pays for Catfish.
+// trees shows where fetching pays for Catfish.
 func (l *lab) trees() []Table {
 	cache := new(sim.Cache)
 	t := l.tree(cache, "connectx3", []int{35, 112}, []series{

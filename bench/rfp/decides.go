@@ -7,14 +7,14 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// Clients that decide by what their calls take who moves their answers.
+// Clients that decide by their calls' times whether answers are fetched.
 
 // A server whose clients decide.
 type decided struct {
 	cluster string
 	clients int
 	scale   string
-	key     string // of the cluster, that differs
+	key     string // key of the cluster that differs
 	value   float64
 	what    string
 }
@@ -38,13 +38,13 @@ const (
 	// many of these are measured, at the end.
 	decidedCalls = 5000
 	shownCalls   = 500
-	// The steps in which the way there is shown.
+	// The number of steps in which the course is shown.
 	decidedSteps = 10
 )
 
 func (d decided) String() string { return d.scale + ", " + fmt.Sprintf(d.what, d.value) }
 
-// decides is where clients end, and how they come there.
+// decides shows the clients' final choices, and the course to them.
 func (l *lab) decides(cache *sim.Cache) []Table {
 	end := Table{Name: "tree-decides", Title: "Searches of the tree, clients that compare written and fetched answers", Columns: []string{
 		"fast, Mops", "mean us", "all fetched, Mops", "mean us", "fetch, Mops", "mean us", "written, %", "by the better of both",

@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// lab simulates what is asked for, each point once. The first error stays, and
-// nothing is simulated after it.
+// lab simulates the requested points, each once. The first error stays, and no
+// simulation runs after it.
 type lab struct {
 	ctx     context.Context
 	cl      *sim.Cluster
@@ -101,17 +101,17 @@ func (l *lab) verbs(v sim.Verbs) float64 {
 	return m
 }
 
-// outbound is table I: inlined writes of the server's threads.
+// outbound is table I: inlined writes by the server's threads.
 func (l *lab) outbound(threads, machines, bytes int) float64 {
 	return l.verbs(sim.Verbs{FromServer: true, Op: sim.MicroWrite, Bytes: bytes, Threads: threads, Machines: machines})
 }
 
-// inbound is reads by the clients' threads.
+// inbound is the rate of reads by the clients' threads.
 func (l *lab) inbound(bytes int) float64 {
 	return l.verbs(sim.Verbs{Op: sim.MicroRead, Bytes: bytes, Threads: 35})
 }
 
-// crossover is from how many bytes on reads of the server are no faster than what it writes.
+// crossover is the size from which on reads are no faster than the server's writes.
 func (l *lab) crossover() float64 {
 	const step, end = 256, 8192
 	for bytes := step; bytes <= end && l.err == nil; bytes += step {

@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// What the paper prints, and what comes out. A table's rows are made in the
-// order of the page.
+// The paper's numbers and the simulated ones. A table's rows are in the order
+// of the page.
 
 // rows collects a table's values.
 type rows struct {
@@ -90,7 +90,7 @@ func (l *lab) bestThreads() float64 {
 	return float64(best)
 }
 
-// why is the reason that the latest row that is off has.
+// why is the reason of the latest row that is off.
 func (r *rows) why() string {
 	for i := len(r.all) - 1; i >= 0; i-- {
 		if w := r.all[i].Why; w != "" {
@@ -189,7 +189,7 @@ func (l *lab) texts() Table {
 	}}
 }
 
-// curves is what lies between the paper's points.
+// curves has the values between the paper's points.
 func (l *lab) curves() Table {
 	t := Table{Name: "clients", Title: "By client threads", Columns: []string{
 		"Jakiro, Mops", "mean us", "ServerReply, Mops", "mean us",
@@ -219,7 +219,7 @@ func (t *Table) row(what string, units []string, values ...float64) {
 	}
 }
 
-// newLab simulates on a cluster.
+// newLab makes a lab that simulates on a cluster.
 func newLab(ctx context.Context, cl *sim.Cluster, seed uint64, note func(string)) (*lab, error) {
 	weibo, err := sim.NewLogNormal(weiboMu, weiboSigma, 1, weiboMax)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// Cluster is the name of the paper's.
+// Cluster is the name of the paper's cluster.
 const Cluster = "connectx3"
 
-// Page is what the figures come out as.
+// Page has the figures.
 type Page struct {
 	Cluster *sim.Cluster
 	Seed    uint64
@@ -40,7 +40,7 @@ var parts = []part{
 	{"tree", (*lab).trees},
 }
 
-// Parts are the names of what Predict can be asked for.
+// Parts are the names of the parts for Predict.
 func Parts() []string {
 	var names []string
 	for _, p := range parts {
@@ -49,10 +49,10 @@ func Parts() []string {
 	return names
 }
 
-// Predict simulates parts of the page, none: all of them, on a cluster, which is the
-// paper's or one made from it. Equal arguments give equal tables. After an error
-// the tables that are finished are returned; errors about names and clusters wrap
-// bench.ErrConfig. note is called after each part.
+// Predict simulates parts of the page, none: all of them, on a cluster, which
+// is the paper's or derived from it. Equal arguments give equal tables. After
+// an error the tables that are finished are returned; errors about names and
+// clusters wrap bench.ErrConfig. note is called after each part.
 func Predict(ctx context.Context, cl *sim.Cluster, seed uint64, wanted []string, note func(string)) (Page, error) {
 	p := Page{Cluster: cl, Seed: seed}
 	for _, name := range wanted {
@@ -78,8 +78,8 @@ func Predict(ctx context.Context, cl *sim.Cluster, seed uint64, wanted []string,
 	return p, nil
 }
 
-// Missed counts the numbers that are independent of what was fitted, seen or given,
-// and those of them that are off.
+// Missed counts the numbers that are independent of fitted, seen or given
+// values, and those of them that are off.
 func (p Page) Missed() (missed, predicted int) {
 	for _, t := range p.Tables {
 		for _, v := range t.Values {

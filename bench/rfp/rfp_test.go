@@ -55,7 +55,7 @@ func value(t *testing.T, p Page, table, what, column string) float64 {
 	return 0
 }
 
-// The page in docs is what the program makes.
+// The page in docs equals the program's output.
 func TestPageIsFresh(t *testing.T) {
 	var made bytes.Buffer
 	if err := page(t).Write(&made); err != nil {
@@ -77,7 +77,7 @@ func TestPageIsFresh(t *testing.T) {
 	}
 }
 
-// The orderings of the paper, and of what goes beyond it.
+// The orderings of the paper, and of the tables beyond it.
 func TestOrderings(t *testing.T) {
 	p := page(t)
 	jakiro, reply := value(t, p, "peaks", "Jakiro, 4 server", ""), value(t, p, "peaks", "ServerReply, 6", "")
@@ -90,7 +90,7 @@ func TestOrderings(t *testing.T) {
 			t.Errorf("latencies: %s is less than %.2f us", less, before)
 		}
 	}
-	// Too many clients are worse than some; too many threads, too.
+	// Too many clients are slower than some; so are too many threads.
 	if many := value(t, p, "clients", "112", "Jakiro, Mops"); many > 0.75*jakiro {
 		t.Errorf("112 clients have %.2f Mops", many)
 	}
@@ -98,7 +98,7 @@ func TestOrderings(t *testing.T) {
 		value(t, p, "threads", "16", "ServerReply, Mops"); best < few || best < many {
 		t.Errorf("ServerReply with 4, 6, 16 threads: %.2f, %.2f, %.2f Mops", few, best, many)
 	}
-	// A slow server is fetched from in vain; falling back ends that.
+	// Fetches from a slow server find no answer; falling back ends them.
 	if vain, back := value(t, p, "service", "16 us", "reads in vain"), value(t, p, "service", "16 us", "written, %"); vain < 10 || back < 95 {
 		t.Errorf("16 us: %.1f reads in vain, %.0f %% written", vain, back)
 	}
@@ -122,8 +122,8 @@ func TestOrderings(t *testing.T) {
 }
 
 // Fetching helps a server that may start few operations, not one whose link is
-// slow; and clients that decide end with the better way, or with both where that is
-// better.
+// slow; and clients that decide end with the better kind, or with both where
+// that is better.
 func TestDecides(t *testing.T) {
 	p := page(t)
 	for row, pays := range map[string]bool{"1e-5, modern, 200 clients, starts 10 Mops": true, "1e-2, modern, 200 clients, starts 10 Mops": true,
@@ -145,8 +145,7 @@ func TestDecides(t *testing.T) {
 	}
 }
 
-// What a parameter was chosen by comes out, and most of the rest, too; what does
-// not says why.
+// Fitted numbers are met, and most of the others; the missed have a reason.
 func TestFits(t *testing.T) {
 	p := page(t)
 	for _, tb := range p.Tables {
@@ -159,13 +158,13 @@ func TestFits(t *testing.T) {
 			}
 		}
 	}
-	// What follows from fitted numbers is not counted as predicted.
+	// Numbers that follow from fitted ones do not count as predicted.
 	if missed, predicted := p.Missed(); missed > 6 || predicted < 8 || predicted > 12 {
 		t.Errorf("%d of %d numbers are off", missed, predicted)
 	}
 }
 
-// It is the contention of threads that 112 clients suffer from.
+// The contention of threads is what slows down 112 clients.
 func TestContentionExplains(t *testing.T) {
 	at112 := func(wait float64) float64 {
 		cl := cluster(t)

@@ -4,7 +4,7 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
-// A service is a scheme and what its operations cost.
+// A service is a scheme and the costs of its operations.
 type service struct {
 	scheme sim.KVScheme
 	costs  sim.KVCosts
@@ -19,9 +19,9 @@ const (
 	// core is assumed, after a look at the trips of long calls ("seen").
 	ticksPerS = 250
 	tickNs    = 10_000
-	// memcached's threads do more for a request, and PUTs hold a lock. Fitted: to
-	// 1.3 million operations/s with 95 % GETs, and to a fourteenth of Jakiro's with 5 %.
-	// There are two costs that give 1.3; this is the smaller one, where 16
+	// memcached's threads do more for a request, and PUTs hold a lock. Fitted:
+	// to 1.3 million operations/s with 95 % GETs, and to a fourteenth of
+	// Jakiro's with 5 %. Two costs give 1.3; this is the smaller one, where 16
 	// threads contend for the card.
 	memcachedNs = 3_500
 	putLockNs   = 2_600
@@ -40,9 +40,9 @@ var (
 	}
 )
 
-// Services like Catfish: workers sleep when there is nothing to do, clients choose
-// how much they fetch; written answers go out without waiting for completions. How
-// they choose, and fall back, is the model's: see beyond.go.
+// Services like Catfish: idle workers sleep, clients choose the size of a
+// fetch; written answers go out without waiting for completions. Choice and
+// fall-back are the model's: see beyond.go.
 var (
 	fetched = service{sim.KVScheme{Name: "fetch", Events: true}, plain}
 	hybrid  = service{sim.KVScheme{Name: "fetch, falls back", Events: true, FallBack: 5}, plain}

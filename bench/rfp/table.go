@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Mark says where a simulated number's likeness to a printed one comes from.
+// Mark says why a simulated number is like the printed one.
 type Mark string
 
 // Marks.
 const (
-	Predicted Mark = ""        // nothing was chosen by it
-	Fitted    Mark = "fitted"  // a parameter was, so that it comes out
+	Predicted Mark = ""        // no choice depends on it
+	Fitted    Mark = "fitted"  // a parameter was chosen to give it
 	Seen      Mark = "seen"    // an assumption was chosen after a look at it
 	Given     Mark = "given"   // it is a parameter itself
 	Follows   Mark = "follows" // from fitted and given numbers, by arithmetic or Little's law
@@ -35,16 +35,16 @@ type Value struct {
 	Printed float64 `json:"printed,omitempty"` // by the paper
 	Value   float64 `json:"value"`
 	Mark    Mark    `json:"mark,omitempty"`
-	Why     string  `json:"why,omitempty"` // it is off
+	Why     string  `json:"why,omitempty"` // why it is off
 }
 
-// Ratio is the simulated number by the printed one.
+// Ratio is the simulated number divided by the printed one.
 func (v Value) Ratio() float64 { return v.Value / v.Printed }
 
 // Off reports whether the printed number is missed.
 func (v Value) Off() bool { return v.Printed > 0 && math.Abs(v.Ratio()-1) > off }
 
-// Table is one of the page's.
+// Table is one table of the page.
 type Table struct {
 	Name, Title string
 	Text        []string // paragraphs above it
@@ -104,7 +104,7 @@ func (t Table) list(b *strings.Builder) {
 	}
 }
 
-// printed is a number as the paper prints it.
+// printed formats a number like the paper.
 func printed(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // beside is a number with at least as many decimals as the printed one.

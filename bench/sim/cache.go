@@ -9,23 +9,23 @@ import (
 )
 
 // Cached internal nodes (Scheme.Cached). All clients of a machine share one
-// cache, which has room for all. A search goes down what is cached without
-// reading, then asks in one batch for the leaves and for one line of each
+// cache, which has room for all. A search descends through cached nodes
+// without reading, then reads in one batch the leaves and one line of each
 // node that it used:
 //
 //	cached --> leaves   reads of blocks or heads \
 //	     ----> missing  reads of whole blocks     > one batch, up to the window
 //	     ----> lines    64 bytes of each cached  /
 //
-// Leaves with hardly a hit are read by their heads. Which these are, and
-// whether that suffices, is the real tree's doing (workload.go); if it does
-// not, all of the leaf is read, in a trip more.
+// Leaves with hardly a hit are read by their first lines (heads). The real
+// tree decides which leaves these are, and whether the heads suffice
+// (workload.go); if not, the whole leaf is read, in one more trip.
 //
 // A line that an insert changed since the node was cached means a repair: the
-// node is read again, one trip more, and the search goes on. Which nodes an
-// insert changes is the real tree's doing (workload.go). What a repaired
-// node newly names is not modelled: the searches are those of one state of
-// the tree.
+// node is read again, in one more trip, and the search continues. The real
+// tree decides which nodes an insert changes (workload.go). New children of a
+// repaired node are not modelled: the searches are those of one state of the
+// tree.
 
 // lineOf marks a read of a cached node's first line only, or of a leaf's heads.
 const lineOf uint16 = 1 << 15
@@ -47,8 +47,8 @@ func (s *sim) makeCaches() {
 	}
 }
 
-// descend goes down cached nodes from one node, which is to be read if it is
-// a leaf or not cached, and adds what it saw to e.
+// descend walks down cached nodes from one node, which is read if it is a leaf
+// or not cached, and adds the nodes that it saw to e.
 func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
 	n := &s.w.nodes[c.search.first+uint32(at)]
 	w := &c.walk
@@ -65,15 +65,15 @@ func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
 		w.known = append(w.known, at)
 	default:
 		e.Cached++
-		w.known = append(w.known, at|lineOf) // Instead of itself.
+		w.known = append(w.known, at|lineOf) // Instead of the whole node.
 		for i := range n.children {
 			s.descend(c, n.first+n.children-1-i, e)
 		}
 	}
 }
 
-// estimate looks down the tree from the root: what a search would read. The
-// walk is ready to be posted after it.
+// estimate descends from the root to find what a search would read. The walk
+// can then be posted.
 func (s *sim) estimate(c *call) (e policy.Estimate, work float64) {
 	w := &c.walk
 	w.known, w.repair = w.known[:0], w.repair[:0]
@@ -83,8 +83,8 @@ func (s *sim) estimate(c *call) (e policy.Estimate, work float64) {
 	return e, s.cl.Client.CachedNs * float64(e.Cached)
 }
 
-// cachedWalk begins a walk at what estimate found; every so often the slab's
-// header is read too.
+// cachedWalk begins a walk at the nodes that estimate found; some walks read
+// the slab's header too.
 func (s *sim) cachedWalk(c *call) float64 {
 	w, cl := &c.walk, &s.clients[c.client]
 	c.phase = reading
@@ -101,16 +101,16 @@ func (s *sim) cachedWalk(c *call) float64 {
 	return s.issue(c)
 }
 
-// headBytes is what is read of a leaf by its heads.
+// headBytes is the size of a leaf's heads.
 func (s *sim) headBytes() int { return rstar.HeadBytes(s.w.Spec.NodeBytes) }
 
-// heads tells a read of a leaf's heads from one of a cached node's line.
+// heads distinguishes a read of a leaf's heads from one of a cached node's line.
 func (s *sim) heads(c *call, at uint16) bool {
 	return at != header && at&lineOf != 0 && s.w.nodes[c.search.first+uint32(at&^lineOf)].leaf
 }
 
-// headsCame takes the heads of a leaf, and has all of it read if they do not
-// rule it out.
+// headsCame takes the heads of a leaf, and queues a read of the whole leaf if
+// they do not rule it out.
 func (s *sim) headsCame(c *call, at uint16) float64 {
 	if n := &s.w.nodes[c.search.first+uint32(at&^lineOf)]; n.more {
 		c.walk.more = true
@@ -120,7 +120,7 @@ func (s *sim) headsCame(c *call, at uint16) float64 {
 	return s.cl.Client.CompletionNs + s.cl.Client.NodeNs
 }
 
-// checked is a line that came: the node is read again if it changed.
+// checked takes a line that arrived: the node is read again if it changed.
 func (s *sim) checked(w *walk, at uint16) float64 {
 	if slices.Contains(w.repair, at&^lineOf) {
 		s.n.repairs++
@@ -130,8 +130,8 @@ func (s *sim) checked(w *walk, at uint16) float64 {
 	return s.cl.Client.LineNs
 }
 
-// store keeps an internal node that a walk has read, as it was when the
-// walk began at the latest, and goes on below it unless it is a repair.
+// store caches an internal node that a walk has read, in its state of the
+// walk's begin at the latest, and descends below it unless it is a repair.
 func (s *sim) store(c *call, at uint16) float64 {
 	w, n := &c.walk, &s.w.nodes[c.search.first+uint32(at)]
 	cachedAt := &s.machines[c.machine].cachedAt[n.chunk]

@@ -12,7 +12,7 @@ import (
 
 // With all internal nodes cached, a search is one round trip of leaves and
 // lines; with inserts few are repaired.
-func TestKeptNodes(t *testing.T) {
+func TestCachedNodes(t *testing.T) {
 	w := small(t, "1e-5")
 	leaves, inner, more, bytes := 0, 0, 0, 0
 	for i := range w.nodes {
@@ -54,8 +54,8 @@ func TestKeptNodes(t *testing.T) {
 		t.Errorf("%.0f bytes a search, want %.0f", r.Bytes, want)
 	}
 	cfg.Mix = [2]int{90, 10}
-	// Of a tree that grew by insertion: in a loaded one all leaves are full.
-	// A larger one has fewer repairs: 0.11 with 2,000,000 objects.
+	// The tree grew by insertion: in a loaded one all leaves are full. A
+	// larger one has fewer repairs: 0.11 with 2,000,000 objects.
 	r = simulate(t, cfg, workload(t, cfg.Cluster.Spec("uniform", 300_000, "1e-5", 1)))
 	if r.Repairs == 0 || r.Repairs > 0.3 || r.Restarts > 0.05 || r.Trips <= 1 || r.Trips > 1.35 {
 		t.Errorf("with inserts: %.3f repairs, %.4f restarts, %.3f round trips", r.Repairs, r.Restarts, r.Trips)
@@ -67,10 +67,10 @@ func TestKeptNodes(t *testing.T) {
 	}
 }
 
-// seer offloads, and notes what it sees before a search and what that reads.
+// seer offloads, and notes its estimate before a search and the search's reads.
 type seer struct {
 	probe
-	blind bool // it does not look
+	blind bool // it makes no estimate
 	seen  []policy.Estimate
 	read  []int
 	size  int
@@ -90,7 +90,7 @@ func (p *seer) Observe(_ time.Time, o policy.Outcome) {
 	p.size += o.Bytes
 }
 
-// What a policy sees before a search is what the search then reads.
+// A policy's estimate before a search equals the search's reads.
 func TestEstimate(t *testing.T) {
 	cl := openCluster(t, "paper")
 	s, err := newSim(Config{Cluster: cl, Scheme: "offload-cached", Clients: 1, InFlight: 1, Mix: [2]int{100, 0},
@@ -128,7 +128,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// A search that nobody looked at before is walked like any other.
+// A search without an estimate is walked like any other.
 func TestBlindOffload(t *testing.T) {
 	run := func(p *seer) {
 		s, err := newSim(Config{Cluster: openCluster(t, "thismachine"), Scheme: "offload-cached", Clients: 1, InFlight: 1,
@@ -150,14 +150,13 @@ func TestBlindOffload(t *testing.T) {
 			t.Fatalf("search %d: %d reads, %d after a look", i, n, looks.read[i])
 		}
 	}
-	// A look is a descent, which takes time.
+	// An estimate is a descent, which takes time.
 	if len(sees.read) <= len(looks.read) {
 		t.Errorf("%d searches without a look, %d with one", len(sees.read), len(looks.read))
 	}
 }
 
-// Clients that join later do, and a watched run says what each interval
-// had.
+// Clients join at JoinAt, and a watched run has a sample of each interval.
 func TestSeries(t *testing.T) {
 	r := simulate(t, Config{Cluster: openCluster(t, "paper"), Scheme: "paper", Clients: 64, First: 4,
 		JoinAt: 50 * time.Millisecond, Warmup: 10 * time.Millisecond, Duration: 100 * time.Millisecond,
@@ -180,8 +179,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// Policy cost is at least the paper's where that loses most, and mixes where
-// both ways are full; where fast messaging is the better it loses little.
+// Policy cost is at least as good as the paper's where that loses most, and mixes
+// where both paths are full; where fast messaging is better it loses little.
 func TestCostAgainstPaper(t *testing.T) {
 	run := func(cluster, scheme, scale string, clients, inserts int) *Result {
 		cl := openCluster(t, cluster)

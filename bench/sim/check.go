@@ -8,21 +8,21 @@ import (
 	"math"
 )
 
-// Checked is one measured number beside its simulation.
+// Checked is one measured number and its simulation.
 type Checked struct {
 	Of        string  `json:"of"`
 	Measured  float64 `json:"measured"`
 	Simulated float64 `json:"simulated"`
-	Ratio     float64 `json:"ratio"` // simulated by measured
+	Ratio     float64 `json:"ratio"` // simulated/measured
 }
 
-// Near is within which a simulation of a measured run has to be.
+// Near is the largest error of a good simulation of a measured run.
 const Near = 0.20
 
-// Far says that the simulation is off by more than Near.
+// Far reports whether the simulation is off by more than Near.
 func (c *Checked) Far() bool { return math.Abs(c.Ratio-1) > Near }
 
-// Check simulates what was measured, with the cluster as it is.
+// Check simulates the measured runs, with an unchanged cluster.
 func Check(ctx context.Context, cl *Cluster, goals []Goal) ([]Checked, error) {
 	var all []Checked
 	for _, g := range goals {

@@ -46,7 +46,7 @@ func TestThisMachine(t *testing.T) {
 	if far := check("testdata/thismachine-fit.jsonl", 20*time.Millisecond); len(far) > 0 {
 		t.Errorf("fitted, and off: %+v", far)
 	}
-	// As long as the command simulates.
+	// The duration that the command simulates.
 	if far := check("testdata/thismachine-check.jsonl", 200*time.Millisecond); len(far) > 1 {
 		t.Errorf("predicted, and off: %+v", far)
 	}

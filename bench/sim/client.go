@@ -12,18 +12,18 @@ type machine struct {
 	card     card
 	cachedAt []int64 // by chunk: see cache.go
 
-	group *policy.Group // its clients are one process
+	group *policy.Group // its clients form one process
 }
 
-// phase is what a call does next when it has a core.
+// phase is a call's next work on a core.
 type phase uint8
 
 const (
-	starting  phase = iota // choose a way and send
+	starting  phase = iota // choose a path and send
 	messaging              // take the answer
 	reading                // look at blocks
 	fetching               // fetch the answer, of scheme fetch
-	yielding               // let others run, then offload
+	yielding               // let other calls run, then offload
 	yielded
 )
 
@@ -42,9 +42,9 @@ type call struct {
 	client, machine, worker uint32
 	next                    uint32 // search to make next, in circles
 	search                  search
-	insert                  int32     // number of the insert under way, or -1
+	insert                  int32     // number of the in-flight insert, or -1
 	began                   int64     // of the request, for its latency
-	asked                   time.Time // when its policy was, if it was
+	asked                   time.Time // when its policy was asked, if it was
 	phase                   phase
 	place                   place
 	way                     policy.Path
@@ -58,7 +58,7 @@ func (s *sim) begin(id uint32) {
 	s.wake(id)
 }
 
-// wake gets a call that has work a core, unless it has one.
+// wake acquires a core for a call with work, unless it has one.
 func (s *sim) wake(id uint32) {
 	c := &s.calls[id]
 	switch c.place {
@@ -81,7 +81,7 @@ func (s *sim) leave(c *call) {
 	}
 }
 
-// step does what the call has to do; evRan tells when it is done.
+// step starts the call's next work; evRan comes when it is done.
 func (s *sim) step(id uint32) {
 	c := &s.calls[id]
 	takes := 0.0
@@ -108,8 +108,8 @@ func (s *sim) step(id uint32) {
 	s.schedule(s.now+ns(takes), evRan, id, 0)
 }
 
-// start draws the next request and chooses its way, at its first moment on
-// a core.
+// start draws the next request and chooses its path, at its first moment on a
+// core.
 func (s *sim) start(c *call) float64 {
 	c.began = s.now
 	if share := s.cfg.Mix[1]; share > 0 && s.rng.IntN(100) < share {
@@ -127,7 +127,7 @@ func (s *sim) start(c *call) float64 {
 	c.way, c.asked = cl.engine.Choose(cl, &s.shown)
 	looked := s.shown.work
 	if c.way == policy.Offload {
-		// As Client.letOthersRun in package catfish does.
+		// As in Client.letOthersRun of package catfish.
 		if s.cl.Client.Spins && cl.reads >= policy.YieldReads {
 			cl.reads = 0
 			c.phase = yielding
@@ -138,14 +138,14 @@ func (s *sim) start(c *call) float64 {
 	return looked + s.send(c)
 }
 
-// shown is a search as policies may look at it, if nodes are cached.
+// shown is a policy's view of a search, if nodes are cached.
 type shown struct {
 	s    *sim
 	c    *call
-	work float64 // ns, of looking
+	work float64 // ns, of the estimate
 }
 
-// Estimate goes down the cached nodes.
+// Estimate descends through the cached nodes.
 func (l *shown) Estimate(e *policy.Estimate) bool {
 	if l.s.sch.Cached {
 		*e, l.work = l.s.estimate(l.c)
@@ -156,7 +156,7 @@ func (l *shown) Estimate(e *policy.Estimate) bool {
 // startWalk is the work of beginning to offload.
 func (s *sim) startWalk(c *call) float64 {
 	if s.sch.Cached {
-		_, descent := s.estimate(c) // Again, if the policy had it done.
+		_, descent := s.estimate(c) // Again, if the policy estimated.
 		return s.cl.Client.SearchNs + descent + s.cachedWalk(c)
 	}
 	return s.cl.Client.SearchNs + s.walkFrom(c, false)
@@ -172,7 +172,7 @@ func (s *sim) send(c *call) float64 {
 	return s.cl.Client.MessageNs
 }
 
-// ran is when the work of step is done and takes effect.
+// ran handles the end of step's work, which takes effect now.
 func (s *sim) ran(id uint32) {
 	c := &s.calls[id]
 	switch {
@@ -188,7 +188,7 @@ func (s *sim) ran(id uint32) {
 		case c.walk.over():
 			s.finish(id)
 		case c.walk.ready():
-			s.step(id) // More came meanwhile.
+			s.step(id) // More arrived meanwhile.
 		case s.cl.Client.Spins:
 			c.place = holding
 		default:
@@ -209,7 +209,8 @@ func (s *sim) ran(id uint32) {
 	}
 }
 
-// answer is at the client's card. One of an earlier call was fetched as well.
+// answer: an answer is at the client's card. One of an earlier call was also
+// fetched.
 func (s *sim) answer(id uint32, number uint16) {
 	c := &s.calls[id]
 	if c.fetch.stale(number) {
@@ -223,7 +224,7 @@ func (s *sim) answer(id uint32, number uint16) {
 	s.taken(id, number)
 }
 
-// taken is when the answer is in memory; the caller notices later.
+// taken: the answer is in memory; the caller notices later.
 func (s *sim) taken(id uint32, number uint16) {
 	c := &s.calls[id]
 	if c.fetch.stale(number) || c.fetch.keeps() {
@@ -281,7 +282,8 @@ func (s *sim) finish(id uint32) {
 	s.step(id)
 }
 
-// heartbeatArrived puts one into a client's mailbox: a newer one replaces it.
+// heartbeatArrived puts a heartbeat into a client's mailbox, in place of an
+// older one.
 func (s *sim) heartbeatArrived(id uint32, slot uint16) {
 	c, b := &s.clients[id], &s.heartbeats.slots[slot]
 	if b.Seq <= c.sent {
@@ -291,7 +293,7 @@ func (s *sim) heartbeatArrived(id uint32, slot uint16) {
 	s.n.heartbeats++
 }
 
-// Pending and Take are the mailbox that the engine looks into.
+// Pending and Take are the mailbox that the decision engine reads.
 func (c *client) Pending() bool { return c.pending }
 
 func (c *client) Take() (l policy.Load, ok bool) {

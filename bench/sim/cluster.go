@@ -22,9 +22,9 @@ import (
 // bench.ErrConfig: nothing was simulated.
 var ErrCluster = fmt.Errorf("%w: cluster", bench.ErrConfig)
 
-// Cluster is what a file under clusters/ says. Every key must be there,
-// within min and max; others are refused. Times are of one core and, but
-// for where they say "latency", keep it busy.
+// Cluster is the contents of a file under clusters/. Every key is required,
+// within min and max; others are refused. Times are of one core and keep it
+// busy, except those called "latency".
 type Cluster struct {
 	Name      string    `toml:"-"`
 	About     string    `toml:"about"`
@@ -37,15 +37,15 @@ type Cluster struct {
 	Heartbeat Heartbeat `toml:"heartbeat"`
 }
 
-// Tree is the layout of the real tree that is searched.
+// Tree is the layout of the searched real tree.
 type Tree struct {
 	NodeBytes int `toml:"node_bytes" min:"704" max:"3904"` // rstar.Options: its fan-out
 	// BlockBytes is what a read of one node fetches: NodeBytes of our
 	// layout, other numbers for nodes of others with the same fan-out.
 	BlockBytes int `toml:"block_bytes" min:"64" max:"65536"`
-	Window     int `toml:"window" min:"1" max:"1024"` // reads of one search under way
+	Window     int `toml:"window" min:"1" max:"1024"` // in-flight reads of one search
 	// Inserted is Spec.Inserted. Leaves of a loaded tree are full: almost
-	// every insert splits one, until there are as many again.
+	// every insert splits one, until their number has doubled.
 	Inserted float64 `toml:"inserted" min:"0" max:"1"`
 	// Strategy is Spec.Strategy, original or revised.
 	Strategy rstar.Strategy `toml:"strategy"`
@@ -67,13 +67,13 @@ type Server struct {
 	// Event-driven workers.
 	WakeLatencyNs float64 `toml:"wake_latency_ns" min:"0" max:"1e7"` // latency from interrupt to run queue
 	WakeNs        float64 `toml:"wake_ns" min:"0" max:"1e7"`         // CPU of one wake-up
-	SpinNs        float64 `toml:"spin_ns" min:"0" max:"1e9"`         // idle that long before sleeping
+	SpinNs        float64 `toml:"spin_ns" min:"0" max:"1e9"`         // idle time before sleeping
 
-	// Polling threads. When there are more than cores, the threads of a
-	// core take turns, and a request costs 1 + Crowding*(k-1)^2 times as
+	// Polling threads. If they outnumber the cores, the threads of a core
+	// share it in slices, and a request costs 1 + Crowding*(k-1)^2 times as
 	// much with k threads on its core.
 	PollNs   float64 `toml:"poll_ns" min:"0" max:"1e7"`     // finding one request
-	SliceNs  float64 `toml:"slice_ns" min:"1e3" max:"1e9"`  // of a thread's turn
+	SliceNs  float64 `toml:"slice_ns" min:"1e3" max:"1e9"`  // a thread's slice
 	SwitchNs float64 `toml:"switch_ns" min:"0" max:"1e6"`   // to the next thread
 	Crowding float64 `toml:"crowding" min:"0" max:"1000.0"` // see above
 
@@ -86,8 +86,8 @@ type Client struct {
 	Cores    int `toml:"cores" min:"1" max:"4096"` // of each
 	InFlight int `toml:"in_flight" min:"1" max:"4096"`
 
-	// Between two requests of a caller and outside of the latency: time
-	// that takes no core, by request and by object found before.
+	// Between two requests of a caller and outside of the latency: time that
+	// takes no core, by request and by object of the previous answer.
 	ThinkNs       float64 `toml:"think_ns" min:"0" max:"1e9"`
 	ThinkResultNs float64 `toml:"think_result_ns" min:"0" max:"1e7"`
 
@@ -103,7 +103,7 @@ type Client struct {
 	LeafResultNs float64 `toml:"leaf_result_ns" min:"0" max:"1e6"` // an object in a leaf
 	CachedNs     float64 `toml:"cached_ns" min:"0" max:"1e6"`      // a cached node on the way down
 	LineNs       float64 `toml:"line_ns" min:"0" max:"1e6"`        // a line's read, everything included
-	Spins        bool    `toml:"spins"`                            // keeps its core while reads are under way
+	Spins        bool    `toml:"spins"`                            // keeps its core while reads are in flight
 
 	NIC NIC `toml:"nic"`
 }
@@ -117,16 +117,16 @@ type NIC struct {
 	HeaderBytes float64 `toml:"header_bytes" min:"0" max:"1e3"` // of each packet
 
 	// Threads of one host that start operations contend: see posts.go.
-	PostWaitNs float64 `toml:"post_wait_ns" min:"0" max:"1e5"` // an operation takes longer by this for each that waits
+	PostWaitNs float64 `toml:"post_wait_ns" min:"0" max:"1e5"` // an operation takes longer by this for each waiting one
 	PostMoveNs float64 `toml:"post_move_ns" min:"0" max:"1e5"` // of a thread that waits for its operations, if another posted last
 }
 
-// Fabric is what lies between two cards.
+// Fabric is the path between two cards.
 type Fabric struct {
 	LatencyNs float64 `toml:"latency_ns" min:"0" max:"1e9"` // one way: buses, cards, switch
 }
 
-// TCP is what scheme tcp has instead of the cards and their costs.
+// TCP replaces the cards and their costs in scheme tcp.
 type TCP struct {
 	ServerNs  float64 `toml:"server_ns" min:"0" max:"1e7"` // CPU of a request and its answer
 	ClientNs  float64 `toml:"client_ns" min:"0" max:"1e7"` // the same at the client
@@ -135,12 +135,12 @@ type TCP struct {
 	NIC       NIC     `toml:"nic"`
 }
 
-// Heartbeat is what the server tells its clients, and when.
+// Heartbeat has the size, times and costs of heartbeats.
 type Heartbeat struct {
 	IntervalNs float64 `toml:"interval_ns" min:"1e3" max:"1e10"`
-	// Spread is over which share of the interval the clients' heartbeats
-	// are dealt: 0 if one thread sends them all, 1 if each connection has
-	// a thread with a timer of its own.
+	// Spread is the share of the interval over which the clients' heartbeats
+	// spread: 0 if one thread sends them all, 1 if each connection has a
+	// thread with a timer of its own.
 	Spread float64 `toml:"spread" min:"0" max:"1"`
 	Bytes  float64 `toml:"bytes" min:"1" max:"4096"`
 	CPUNs  float64 `toml:"cpu_ns" min:"0" max:"1e6"` // for each client
@@ -152,7 +152,7 @@ var files embed.FS
 // Clusters are the names that Open knows.
 func Clusters() []string {
 	names := []string{}
-	all, _ := fs.Glob(files, "clusters/*.toml") // The pattern is good.
+	all, _ := fs.Glob(files, "clusters/*.toml") // The pattern is valid.
 	for _, f := range all {
 		names = append(names, strings.TrimSuffix(path.Base(f), ".toml"))
 	}
@@ -233,7 +233,7 @@ func (c *Cluster) Spec(dataset string, objects int, scale string, seed uint64) S
 		NodeBytes: c.Tree.NodeBytes, Strategy: c.Tree.Strategy, Inserted: c.Tree.Inserted, Seed: seed}
 }
 
-// Get returns the number that a key such as server.node_ns has.
+// Get returns the number of a key such as server.node_ns.
 func (c *Cluster) Get(key string) (float64, error) {
 	f, err := c.field(key)
 	if err != nil {
@@ -272,7 +272,7 @@ type field struct {
 	min, max float64
 }
 
-// isNumber: those have limits.
+// isNumber: numbers have limits.
 func (f field) isNumber() bool { return f.min < f.max }
 
 func (f field) number() float64 {

@@ -1,15 +1,15 @@
 package sim
 
-// kind says what happens at an event; sim.handle has one case for each.
+// kind is the kind of an event; sim.handle has one case for each.
 type kind uint8
 
 // event is one thing to happen. Its subject is an index, not a pointer, so
-// that the queue holds nothing for the garbage collector to look at and no
-// event costs an allocation.
+// that the garbage collector need not scan the queue and no event costs an
+// allocation.
 type event struct {
 	at   int64  // virtual ns
-	seq  uint64 // of two at one time the one scheduled first comes first
-	id   uint32 // call, worker, client or core, by kind
+	seq  uint64 // orders events of one time: the one scheduled first comes first
+	id   uint32 // call, worker, client or core, depending on kind
 	sub  uint16 // which of its reads, slices or heartbeats
 	kind kind
 }
@@ -46,7 +46,7 @@ func (q *queue) schedule(at int64, k kind, id uint32, sub uint16) {
 }
 
 // next takes the first event out and sets the clock to it, unless it lies
-// beyond until or there is none.
+// beyond until or the queue is empty.
 func (q *queue) next(until int64) (event, bool) {
 	h := q.heap
 	if len(h) == 0 || h[0].at > until {
@@ -82,7 +82,7 @@ func (q *queue) next(until int64) (event, bool) {
 	return first, true
 }
 
-// fifo is a ring of numbers that grows to what was in it at once.
+// fifo is a ring of numbers that grows to the longest queue so far.
 type fifo struct {
 	ring []uint32
 	head int
@@ -111,14 +111,14 @@ func (f *fifo) pop() uint32 {
 	return v
 }
 
-// cores are processors with one queue of whoever wants one.
+// cores are processors with one queue of calls, workers or clients.
 type cores struct {
 	free  int
 	queue fifo
 }
 
-// acquire reports whether id may run at once; else it waits in line, and
-// release will name it.
+// acquire reports whether id may run at once; else it is queued, and a later
+// release returns it.
 func (c *cores) acquire(id uint32) bool {
 	if c.free > 0 {
 		c.free--
@@ -128,7 +128,7 @@ func (c *cores) acquire(id uint32) bool {
 	return false
 }
 
-// release gives a processor back, or hands it to the next in line.
+// release gives a processor back, or hands it to the next in the queue.
 func (c *cores) release() (next uint32, ok bool) {
 	if c.queue.len() == 0 {
 		c.free++
@@ -137,19 +137,19 @@ func (c *cores) release() (next uint32, ok bool) {
 	return c.queue.pop(), true
 }
 
-// meter lets one thing after another through, each for its time: a link or
-// the processing units of a card. Times are fractions of ns, since a fast
-// card does an operation in less than ten.
+// meter serves one message or operation at a time, each for its duration: a
+// link or the processing units of a card. Times are fractions of ns, since a
+// fast card does an operation in less than ten.
 type meter struct{ free float64 }
 
-// pass is what starts at t and takes so long; it returns when it is over.
+// pass serves what starts at t and has duration takes; it returns the end.
 func (m *meter) pass(t, takes float64) float64 {
 	m.free = max(m.free, t) + takes
 	return m.free
 }
 
-// drain is pass for something whose last byte comes at t and whose bytes
-// were coming in all the while: only what came before can hold it up.
+// drain is pass for a message whose last byte comes at t and whose bytes came
+// in before: only earlier messages can delay it.
 func (m *meter) drain(t, takes float64) float64 {
 	m.free = max(m.free+takes, t)
 	return m.free

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Events come in the order of their times, and of one time in the order in
-// which they were scheduled, whatever else is scheduled meanwhile.
+// Events come in the order of their times, and those of one time in the order
+// of scheduling, whatever is scheduled meanwhile.
 func TestQueueOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var q queue
@@ -84,7 +84,7 @@ func TestFIFO(t *testing.T) {
 	}
 }
 
-// The engine, cores and their line reproduce the waiting times of queueing
+// The engine, cores and their queue reproduce the waiting times of queueing
 // theory: M/M/1, M/D/1 (Pollaczek-Khinchine) and M/M/c (Erlang C).
 func TestQueueingTheory(t *testing.T) {
 	const service = 1000.0 // ns
@@ -153,8 +153,8 @@ func TestMeter(t *testing.T) {
 	if a, b, c := m.pass(0, 2.5), m.pass(1, 2.5), m.pass(100, 2.5); a != 2.5 || b != 5 || c != 102.5 {
 		t.Errorf("done at %v, %v and %v, want 2.5, 5 and 102.5", a, b, c)
 	}
-	// A block that came at the link's own speed is there with its last
-	// byte; one that came at the same time from elsewhere is behind it.
+	// A block that came at the link's own speed ends with its last byte; one
+	// that came at the same time from elsewhere follows it.
 	var d meter
 	if a, b := d.drain(100, 10), d.drain(100, 10); a != 100 || b != 110 {
 		t.Errorf("there at %v and %v, want 100 and 110", a, b)

@@ -8,25 +8,26 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// Scheme fetch: requests are messages as ever, to event-driven workers, but a
-// worker leaves the answer in the server's memory, and the client fetches it by
-// reads. The server starts no operation. Answers are of lines of 64 bytes, of
-// which 8 are the call's number: a read may take its lines in any order, and
-// only lines of this call count.
+// Scheme fetch: requests are messages as in other schemes, to event-driven
+// workers, but a worker leaves the answer in the server's memory, and the
+// client fetches it by reads. The server starts no operation. Answers consist
+// of lines of 64 bytes, of which 8 are the call's number: a read may take its
+// lines in any order, and only lines of this call count.
 //
 //	request --> acknowledged --> fetch --> there? no --> fetch again
 //	                                       whole? no --> fetch the rest
 //
-// After fetchTries in vain the client asks for an answer that is written (see
-// mover). And each client compares both ways by what its calls take, with the rule
-// of package fastmsg itself (package trial); Config.FetchAll leaves that out. A
-// change is in effect for calls that begin after it; what it takes to say so is not
-// modelled.
+// After fetchTries fetches that find no answer the client asks for a written
+// answer (see mover). Each client also compares fetched and written answers by
+// the time of its calls, with the rule of package fastmsg itself (package
+// trial); Config.FetchAll leaves that out. A change takes effect for calls
+// that begin after it; the cost of announcing it is not modelled.
 
 // fetchTries: RFP's successor falls back after five (EuroSys 2017).
 const fetchTries = 5
 
-// fetch is a call's fetching. Calls of other schemes have none: methods take nil.
+// fetch is the fetching state of a call. It is nil for calls of other schemes:
+// methods accept nil.
 type fetch struct {
 	rule   *trial.Rule // of its client; nil: none
 	mover  mover
@@ -34,13 +35,13 @@ type fetch struct {
 	number uint16 // of the call
 
 	ready   bool // the answer is at the server
-	wants   bool // the server knows that it is to be written
-	under   bool // an operation of this client is under way
-	asking  bool // it is the one that asks for a written answer
-	sampled bool // what it found
-	here    bool // the last one has come, and was not looked at
-	written bool // a written answer came meanwhile
-	rest    bool // what is under way is the second part
+	wants   bool // the server knows that the client wants it written
+	under   bool // an operation of this client is in flight
+	asking  bool // this operation asks for a written answer
+	sampled bool // the fetch found an answer
+	here    bool // the last operation has ended and was not handled
+	written bool // a written answer arrived meanwhile
+	rest    bool // the in-flight fetch is of the second part
 	bytes   float64
 	made    uint64
 	posted  int64
@@ -55,7 +56,7 @@ func (f *fetch) begin() {
 	f.under, f.asking, f.sampled, f.here, f.written, f.rest = false, false, false, false, false, false
 }
 
-// ruledOut: answers are written, as the rule has it.
+// ruledOut reports whether the rule wants answers written.
 func (f *fetch) ruledOut() bool { return f.rule != nil && f.rule.Second() }
 
 func (f *fetch) callNumber() uint16 {
@@ -67,7 +68,7 @@ func (f *fetch) callNumber() uint16 {
 
 func (f *fetch) stale(number uint16) bool { return f != nil && f.number != number }
 
-// keeps a written answer that came while a fetch is under way for later.
+// keeps records a written answer that came during a fetch, for later.
 func (f *fetch) keeps() bool {
 	if f == nil || !f.under {
 		return false
@@ -86,8 +87,8 @@ func (f *fetch) trips() uint64 {
 // fetchedBytes is the answer with its lines' numbers.
 func (s *sim) fetchedBytes(c *call) float64 { return 64 * math.Ceil(s.answerBytes(c)/56) }
 
-// fetchAsked is a request in the server's memory: its acknowledgement goes back,
-// for which a client waits that will fetch.
+// fetchAsked: a request is in the server's memory: its acknowledgement, for
+// which a fetching client waits, goes back.
 func (s *sim) fetchAsked(id uint32) {
 	c := &s.calls[id]
 	if c.fetch == nil {
@@ -106,7 +107,7 @@ func (s *sim) fetchFirst(id uint32) {
 	s.wake(id)
 }
 
-// left is an answer that the worker leaves; false if it is to be written.
+// left: the worker leaves an answer in memory; false if it must be written.
 func (s *sim) left(id uint32) bool {
 	f := s.calls[id].fetch
 	if f == nil {
@@ -119,14 +120,15 @@ func (s *sim) left(id uint32) bool {
 	return !f.wants
 }
 
-// sendWritten is a written answer that the server's card has started. If its call is
-// over, because it was fetched as well, it has the size of the next one.
+// sendWritten: the server's card has started a written answer. If its call has
+// ended, since it was also fetched, it has the size of the next one.
 func (s *sim) sendWritten(id uint32, number uint16) {
 	bytes := s.answerBytes(&s.calls[id])
 	s.schedule(ns(s.card.send(float64(s.now), bytes))+int64(s.latency), evAnswer, id, number)
 }
 
-// fetchWork is the work of a client with what came, and of posting the next one.
+// fetchWork is the work of a client for a completion, or for posting the next
+// operation.
 func (s *sim) fetchWork(c *call) float64 {
 	takes := s.cl.Client.PostNs
 	if c.fetch.here {
@@ -135,7 +137,7 @@ func (s *sim) fetchWork(c *call) float64 {
 	return takes
 }
 
-// fetchRan is when that work is done.
+// fetchRan handles the end of that work.
 func (s *sim) fetchRan(id uint32) {
 	c := &s.calls[id]
 	f := c.fetch
@@ -146,7 +148,7 @@ func (s *sim) fetchRan(id uint32) {
 	f.here = false
 	whole := s.fetchedBytes(c)
 	switch {
-	case f.asking: // A fetch follows, which it went ahead of.
+	case f.asking: // A fetch follows this request.
 		f.asking = false
 	case f.rest || f.sampled && whole <= f.bytes:
 		s.fetchTaken(id)
@@ -166,7 +168,7 @@ func (s *sim) fetchRan(id uint32) {
 	s.step(id) // Post it.
 }
 
-// fetchTaken goes on with an answer that is here.
+// fetchTaken continues with an answer that has arrived.
 func (s *sim) fetchTaken(id uint32) {
 	c := &s.calls[id]
 	c.fetch.under, c.phase, c.walk.answered = false, messaging, true
@@ -193,7 +195,7 @@ func (s *sim) fetchPost(id uint32) {
 	s.leave(c)
 }
 
-// fetchAt is an operation at the server's card.
+// fetchAt: an operation is at the server's card.
 func (s *sim) fetchAt(id uint32) {
 	bytes := float64(readRequestBytes)
 	if s.calls[id].fetch.asking {
@@ -202,7 +204,7 @@ func (s *sim) fetchAt(id uint32) {
 	s.schedule(ns(s.card.serve(s.now, bytes)), evFetchServed, id, 0)
 }
 
-// fetchServed is when the card has taken what was there.
+// fetchServed: the card has taken the bytes or the request.
 func (s *sim) fetchServed(id uint32) {
 	f := s.calls[id].fetch
 	back := f.bytes
@@ -229,7 +231,7 @@ func (s *sim) fetchBack(id uint32) {
 	s.schedule(ns(s.machines[c.machine].card.receive(s.now, bytes)), evFetchHere, id, 0)
 }
 
-// fetchOver is a call that ends.
+// fetchOver: a call ends.
 func (s *sim) fetchOver(c *call) {
 	f := c.fetch
 	if f == nil || c.way != policy.FastMessaging {

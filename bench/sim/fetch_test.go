@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// fetchRun has all answers of scheme fetch fetched that are not late.
+// fetchRun runs a scheme; with scheme fetch all answers that are not late are
+// fetched.
 func fetchRun(t *testing.T, cl *Cluster, scheme, scale string, clients, inserts int) *Result {
 	t.Helper()
 	r := simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: clients, Mix: [2]int{100 - inserts, inserts}, FetchAll: true,
@@ -16,9 +17,9 @@ func fetchRun(t *testing.T, cl *Cluster, scheme, scale string, clients, inserts 
 	return r
 }
 
-// Equal runs are equal, and no call is lost or counts twice, whoever moves the
-// answers.
-func TestFetchLittle(t *testing.T) {
+// Equal runs are equal, and no call is lost or counts twice, whether answers
+// are fetched or written.
+func TestFetchObeysLittlesLaw(t *testing.T) {
 	for _, request := range []float64{500, 5e3, 50e3} {
 		for _, inserts := range []int{0, 10} {
 			cl := openCluster(t, "connectx3")
@@ -30,7 +31,7 @@ func TestFetchLittle(t *testing.T) {
 			if again := fetchRun(t, cl, "fetch", "1e-2", 40, inserts); !reflect.DeepEqual(r, again) {
 				t.Errorf("two runs differ:\n%+v\n%+v", r, again)
 			}
-			// Where the server is slow, clients leave it alone.
+			// If the server is slow, clients do not fetch.
 			if request == 50e3 && r.Reads > 1 || request == 500 && (r.Reads < 1 || r.Trips < 2) {
 				t.Errorf("%v ns, %d %% inserts: %.2f reads a search, %.2f trips", request, inserts, r.Reads, r.Trips)
 			}
@@ -38,8 +39,8 @@ func TestFetchLittle(t *testing.T) {
 	}
 }
 
-// The server starts nothing: what its card can start does not matter, as long as
-// no answer is late; messages that are answered by writes wait for it.
+// The server starts nothing: the rate at which its card starts operations does
+// not matter, as long as no answer is late; written answers wait for it.
 func TestFetchStartsNothing(t *testing.T) {
 	run := func(scheme string, out float64) *Result {
 		cl := openCluster(t, "connectx3")
@@ -54,8 +55,8 @@ func TestFetchStartsNothing(t *testing.T) {
 	}
 }
 
-// Where fetching pays: on cards that serve more than they start; not on those
-// that do both alike.
+// Fetching pays on cards that serve more than they start; not on those with
+// equal rates.
 func TestFetchOrderings(t *testing.T) {
 	for _, scale := range []string{"1e-5", "1e-2"} {
 		cl := openCluster(t, "connectx3")
@@ -76,9 +77,9 @@ func TestFetchOrderings(t *testing.T) {
 	}
 }
 
-// Clients that compare both ways end where the better one of both is, or where both
-// together are better still, and remain there: also many at once, whose ways are good
-// or bad by what the others do.
+// Clients that compare both kinds of answers end with the better one, or with
+// a mix that is better still, and stay there: also many at once, whose results
+// depend on each other's choices.
 func TestFetchDecides(t *testing.T) {
 	for _, x := range []struct {
 		cluster, key string
@@ -103,8 +104,8 @@ func TestFetchDecides(t *testing.T) {
 		if (fetch.OpsPerS > fast.OpsPerS) != x.fetched {
 			t.Fatalf("%+v: fast %.0f searches/s, fetch %.0f", x, fast.OpsPerS, fetch.OpsPerS)
 		}
-		// In numbers of calls: 6000 of each client, and then 1000. Trials are still frequent
-		// then; at their rarest they cost a quarter of that.
+		// Counted in calls: 6000 of each client, and then 1000. Trials are
+		// still frequent then; at their rarest they cost a quarter of that.
 		calls := func(n int, r *Result) time.Duration { return time.Duration(float64(n) * r.MeanUs * 1e3) }
 		better := fast
 		if x.fetched {

@@ -11,23 +11,23 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// A cluster's costs are fitted by the simulator itself: it is run with
-// changed costs until what comes out is as near to the measured numbers as
-// can be. One cost after the other is multiplied and divided by a step; a
-// change that helps is kept; when none does, the step is made smaller. The
-// simulator is deterministic, so no chance misleads the search; it ends in
-// a local optimum near the values in the cluster's file.
+// A cluster's costs are fitted by the simulator itself: it runs with changed
+// costs until its results are as near to the measured numbers as possible.
+// Each cost in order is multiplied and divided by a step; a change that helps
+// is kept; when none does, the step shrinks. The simulator is deterministic,
+// so noise cannot mislead the search; it ends in a local optimum near the
+// values in the cluster's file.
 
-// Goal is one number that a fit aims at.
+// Goal is one target of a fit.
 type Goal struct {
-	Of   string // for people
+	Of   string // for the output
 	Want float64
-	// Measure simulates it, with the costs as they are.
+	// Measure simulates it, with the current costs.
 	Measure func(ctx context.Context, cl *Cluster) (float64, error)
 }
 
-// The schedule of steps: from doubtful to a tenth of what single runs on
-// this kind of machine differ by.
+// The schedule of steps: from doubtful to a tenth of the differences between
+// single runs on this kind of machine.
 var fitSteps = []float64{1.6, 1.25, 1.1, 1.04, 1.01}
 
 // fitPasses is how often all costs are tried with one step at most, and
@@ -38,12 +38,11 @@ const (
 	worthwhile = 0.01
 )
 
-// stay is the weight of staying near the file's values, so that costs
-// that no goal tells apart do not wander: a factor of e counts like an
-// error of 3 %.
+// stay is the weight of staying near the file's values, so that costs that no
+// goal distinguishes do not wander: a factor of e counts like an error of 3 %.
 const stay = 0.03
 
-// Fitted is what Fit found.
+// Fitted is the result of Fit.
 type Fitted struct {
 	Keys   []string
 	Values []float64
@@ -52,7 +51,7 @@ type Fitted struct {
 	Runs   int
 }
 
-// ErrFit is wrapped by errors about what is to be fitted. It wraps
+// ErrFit is wrapped by errors about the costs and goals of a fit. It wraps
 // bench.ErrConfig.
 var ErrFit = fmt.Errorf("%w: fit", bench.ErrConfig)
 
@@ -81,7 +80,7 @@ func Fit(ctx context.Context, cl *Cluster, keys []string, goals []Goal, note fun
 			}
 		}
 		if cl.Validate() != nil {
-			return math.Inf(1), nil // Beyond a limit: not that way.
+			return math.Inf(1), nil // Beyond a limit: refuse this change.
 		}
 		f.Runs++
 		sum := 0.0
@@ -127,7 +126,7 @@ func Fit(ctx context.Context, cl *Cluster, keys []string, goals []Goal, note fun
 				100*math.Sqrt(best/float64(len(goals)))))
 		}
 	}
-	_, err = loss(f.Values) // Leaves the best ones in the cluster.
+	_, err = loss(f.Values) // Sets the best values in the cluster.
 	return f, err
 }
 
@@ -149,7 +148,7 @@ func (f *Fitted) Write(w io.Writer) error {
 	return err
 }
 
-// rowKeys are the costs that rows of a scheme tell about.
+// rowKeys are the costs that determine a scheme's rows.
 func rowKeys(rows []bench.Row) []string {
 	has := func(f func(r *bench.Row) bool) bool {
 		for i := range rows {
@@ -179,8 +178,8 @@ func rowKeys(rows []bench.Row) []string {
 	return keys
 }
 
-// RowGoals are what rows tell: throughputs, and of schemes that use them
-// the utilisation of the server's cores. keys are the costs to change.
+// RowGoals are the measured numbers of rows: throughputs, and for schemes that
+// use them the utilisation of the server's cores. keys are the costs to change.
 func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duration,
 	note func(string)) (goals []Goal, keys []string, err error) {
 	for i := range rows {
@@ -204,7 +203,7 @@ func RowGoals(rows []bench.Row, cl *Cluster, cache *Cache, duration time.Duratio
 		if err != nil {
 			return nil, nil, err
 		}
-		// One simulation answers both questions about a row.
+		// One simulation serves both goals of a row.
 		var last *Result
 		run := func(ctx context.Context, cl *Cluster) (*Result, error) {
 			return Run(ctx, Config{

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// A fit finds the costs that made the numbers it is given.
+// A fit finds the costs that produced its goals.
 func TestFitFindsCosts(t *testing.T) {
 	w := small(t, "0.05") // 70 objects, so that their cost shows
 	cl := openCluster(t, "thismachine")
@@ -108,7 +108,7 @@ func TestReadRows(t *testing.T) {
 	}
 }
 
-// Whatever leaves the simulator says so.
+// All output of the simulator says that it is simulated.
 func TestEverythingSaysSimulated(t *testing.T) {
 	w := small(t, "1e-5")
 	cl := openCluster(t, "paper")

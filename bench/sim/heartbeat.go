@@ -7,25 +7,25 @@ import (
 )
 
 // heartbeatSlots is how many heartbeats may be on their way to one client. One
-// that took longer than so many intervals would be overwritten; at a
+// that took longer than this number of intervals would be overwritten; at a
 // hundredth of a second each that is beyond any latency allowed.
 const heartbeatSlots = 1 << 8
 
-// heartbeats is what the server measures for its heartbeats.
+// heartbeats are the server's measurements for its heartbeats.
 type heartbeats struct {
 	slots  [heartbeatSlots]policy.Load
 	seq    uint64
 	busyNs float64 // of cores, since the last heartbeat; spinning not counted
 	bytes  float64 // of answers, since then
 	served uint64  // requests, since then
-	idle   float64 // intervals without any
+	idle   float64 // ns without requests
 	owed   float64 // ns of work that no core has done yet
 	inLine bool
 }
 
-// sendHeartbeats measures the server and writes to every client. The card sends it at
-// once, whoever has the cores: the real one comes from the workers' loop
-// between two requests. The work goes to the end of the line.
+// sendHeartbeats measures the server and writes to every client. The card sends
+// the heartbeats at once, even if all cores are busy: real ones come from the
+// workers' loop between two requests. Their work is queued for a core.
 func (s *sim) sendHeartbeats() {
 	k, b := &s.cl.Heartbeat, &s.heartbeats
 	b.seq++
@@ -45,13 +45,13 @@ func (s *sim) sendHeartbeats() {
 	if b.idle < 1e9 {
 		apart := k.Spread * k.IntervalNs / float64(len(s.clients))
 		for i := range s.clients {
-			// One whose turn is later meets the card later; among
-			// thousands of operations it makes no difference to them.
+			// A later heartbeat should reach the card later; among thousands
+			// of operations this makes no difference.
 			out := ns(s.card.start(s.now, k.Bytes)) + int64(apart*float64(i))
 			s.schedule(out+int64(s.latency), evHeartbeat, uint32(i), slot)
 		}
 		b.owed += k.CPUNs * float64(len(s.clients))
-		// Polling threads that take turns have no line to stand in.
+		// Polling threads that share cores have no queue for them.
 		if !b.inLine && s.server.turns == nil && b.owed > 0 {
 			b.inLine = true
 			if s.server.cores.acquire(ticker) {
@@ -71,7 +71,7 @@ func (s *sim) tick() {
 	s.schedule(s.now+ns(takes), evTicked, ticker, 0)
 }
 
-// ticked is when it is done.
+// ticked handles the end of that work.
 func (s *sim) ticked() {
 	s.heartbeats.inLine = false
 	if next, ok := s.server.cores.release(); ok {

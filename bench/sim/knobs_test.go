@@ -40,8 +40,8 @@ func TestBackoffOfConfig(t *testing.T) {
 	}
 }
 
-// TestStrategyOfSpec: the simulated tree is made by the spec's strategy, in the
-// spec's way.
+// TestStrategyOfSpec: the simulated tree is built with the spec's strategy and
+// share of inserts.
 func TestStrategyOfSpec(t *testing.T) {
 	var shapes []int
 	for _, by := range []rstar.Strategy{rstar.Revised, rstar.Original} {
@@ -74,14 +74,14 @@ func TestStrategyOfSpec(t *testing.T) {
 }
 
 // TestRowsOfKnobs: rows that were measured with another tree or another
-// back-off are not mixed, and are simulated with what they say.
+// back-off are not mixed, and are simulated with their own settings.
 func TestRowsOfKnobs(t *testing.T) {
 	const row = `{"scheme":"paper","dataset":"uniform","objects":1000,"scale":"1e-2","mix":"search=100",` +
 		`"clients":8,"in_flight":16,"ops_per_s":1000,"seed":1`
 	rows, err := ReadRows(strings.NewReader(row + "}" + row + `,"backoff":{"n":8,"t":0.95,"predictor":"latest"}}` +
 		row + `,"strategy":"original"}` + row + `,"strategy":"original","inserted":true}` +
 		row + `,"backoff":{"n":16,"t":0.95,"predictor":"mean"}}`))
-	if err != nil || len(rows) != 4 { // The first two are of one set-up.
+	if err != nil || len(rows) != 4 { // The first two have one set-up.
 		t.Fatalf("%v, %+v", err, rows)
 	}
 	var cache Cache

@@ -9,20 +9,20 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// A key-value service, simulated: threads of clients with one call under way
+// A key-value service, simulated: threads of clients with one in-flight call
 // each, threads of a server, and the cards, links and contention of every
-// simulation. No store takes part: an operation costs what KVCosts says.
+// simulation. No store takes part: KVCosts has the costs of operations.
 //
 //	Jakiro        client --write--> slot ... thread leaves the answer in a slot
-//	              client <--read--- slot     again until it is there; the rest, if
+//	              client <--read--- slot     again until it finds it; the rest, if
 //	                                         it is longer than the read
 //	ServerReply   client --write--> slot ... thread --write--> client
 //
-// kv.go says what goes in, kvrun.go runs it and says what comes out, kvclient.go
-// and kvserver.go are the two sides, kvsizes.go values' sizes, kvfetch.go how
-// many bytes are fetched.
+// kv.go has the input, kvrun.go runs the simulation and computes the result,
+// kvclient.go and kvserver.go are the two sides, kvsizes.go has values' sizes,
+// kvfetch.go the sizes of fetches.
 
-// KVScheme is how requests are served and answers come back.
+// KVScheme says how a service processes requests and returns answers.
 type KVScheme struct {
 	Name string
 	// Written: the thread writes the answer to the client. Otherwise the client
@@ -36,23 +36,23 @@ type KVScheme struct {
 	ByClient bool
 	// Locks: operations hold one lock of the store, see KVCosts.
 	Locks bool
-	// Events: threads sleep when there is nothing to do, as Catfish's do;
-	// otherwise they poll.
+	// Events: idle threads sleep, as Catfish's do; otherwise they poll.
 	Events bool
-	// FallBack: after so many fetches in vain an answer is written; 0: never.
+	// FallBack: an answer is written after this many fetches that found none;
+	// 0: never.
 	FallBack int
 	// FetchBytes of a first fetch (RFP's RFS); 0: the client chooses by the sizes
 	// that it has seen.
 	FetchBytes int
 }
 
-// KVCosts are what operations cost a thread of the server, beside what the
-// cluster says of polling, waking, posting and bytes.
+// KVCosts are what operations cost a thread of the server, beside the
+// cluster's costs of polling, waking, posting and bytes.
 type KVCosts struct {
 	GetNs, PutNs float64
 	// Of KVScheme.Locks: how long an operation holds the lock.
 	GetLockNs, PutLockNs float64
-	// The kernel interrupts each thread so often, for so long.
+	// The kernel interrupts each thread TicksPerS times a second, for TickNs.
 	TicksPerS, TickNs float64
 }
 
@@ -62,7 +62,7 @@ type KVConfig struct {
 	Scheme  KVScheme
 	Costs   KVCosts
 	Threads int // of the server
-	Clients int // threads of clients, dealt to the machines
+	Clients int // threads of clients, spread over the machines
 
 	GetPercent int
 	Keys       uint64
@@ -74,15 +74,15 @@ type KVConfig struct {
 	Seed     uint64
 }
 
-// Bytes of messages, as RFP's section IV draws them: a header of arrival or done
-// and the size; the key; of values their length; after a request a byte that
-// shows that all of it is there.
+// Bytes of messages, as RFP's section IV draws them: a header of arrival or
+// done and the size; the key; of values their length; after a request a byte
+// that shows that it is complete.
 const (
 	kvHeaderBytes = 2
 	kvLengthBytes = 2
 	kvTailBytes   = 1
-	// kvSwitchBytes ask for an answer that is written. Not in the paper's arXiv
-	// version.
+	// kvSwitchBytes is the size of a request for a written answer. Not in the
+	// paper's arXiv version.
 	kvSwitchBytes = 8
 )
 
@@ -137,7 +137,7 @@ func (c *KVConfig) Validate() error {
 	return nil
 }
 
-// ycsb is the workload. What values are long is KVSizes' affair.
+// ycsb is the workload. KVSizes has the lengths of values.
 func (c *KVConfig) ycsb() ycsb.Config {
 	return ycsb.Config{
 		Mix:  ycsb.Mix{ycsb.Read: c.GetPercent, ycsb.Update: 100 - c.GetPercent},
@@ -145,7 +145,7 @@ func (c *KVConfig) ycsb() ycsb.Config {
 	}
 }
 
-// KVResult is what RunKV found.
+// KVResult is the result of RunKV.
 type KVResult struct {
 	Calls   uint64
 	Mops    float64
@@ -160,12 +160,12 @@ type KVResult struct {
 	LongerUs          float64
 	Below7            float64 // share of calls below 7 us
 	Written           float64 // share of answers that were written
-	ServerPosts       float64 // operations that the server starts, a call
+	ServerPosts       float64 // operations that the server starts, per call
 	Busy              float64 // mean share of time that threads serve
-	Busiest           float64 // calls of the busiest thread by those of the idlest
+	Busiest           float64 // calls of the busiest thread / those of the idlest
 	In, Out           float64 // shares of the server's card: operations served and link out
 	FetchBytes        float64 // mean of first fetches
-	WastedReads       float64 // reads a call that found no answer
+	WastedReads       float64 // reads that found no answer, per call
 	Events            uint64
 	Simulated, Warmup time.Duration
 }

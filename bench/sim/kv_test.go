@@ -53,7 +53,7 @@ func TestKVDeterminism(t *testing.T) {
 }
 
 // Little's law holds for every scheme: no call is lost, none counts twice.
-func TestKVLittle(t *testing.T) {
+func TestKVObeysLittlesLaw(t *testing.T) {
 	hybrid := testFetch
 	hybrid.FallBack = 2
 	locks := KVScheme{Name: "locks", Written: true, Waits: true, ByClient: true, Locks: true}
@@ -73,14 +73,14 @@ func TestKVLittle(t *testing.T) {
 	}
 }
 
-// What RFP is about: the server starts nothing, and what its card serves is the
-// limit; the orderings of its throughput.
+// The claims of RFP: the server starts nothing, and the limit is the rate that
+// its card serves; the orderings of its throughput.
 func TestKVOrderings(t *testing.T) {
 	jakiro, reply := runKV(t, kvConfig(t, testJakiro, 4, 35)), runKV(t, kvConfig(t, testReply, 6, 28))
 	if jakiro.ServerPosts != 0 || jakiro.In < 0.99 || jakiro.Mops < 2*reply.Mops || jakiro.MeanUs > reply.MeanUs {
 		t.Errorf("Jakiro %+v\nServerReply %+v", jakiro, reply)
 	}
-	// Two trips but for those that come too early; three if the fetch is short.
+	// Two trips but for fetches that come too early; three if the fetch is short.
 	if jakiro.Trips < 2 || jakiro.Trips > 2.02 {
 		t.Errorf("%.3f trips a call", jakiro.Trips)
 	}
@@ -89,7 +89,7 @@ func TestKVOrderings(t *testing.T) {
 	if r := runKV(t, long); math.Abs(r.Trips-3) > 0.02 || r.Mops > 0.7*jakiro.Mops {
 		t.Errorf("longer values: %.3f trips a call, %.2f million/s", r.Trips, r.Mops)
 	}
-	// A server that keeps its clients waiting is asked in vain.
+	// Fetches from a slow server find no answer.
 	slow := kvConfig(t, testJakiro, 4, 35)
 	slow.Costs.GetNs = 8e3
 	never, back := runKV(t, slow), slow
@@ -104,7 +104,7 @@ func TestKVOrderings(t *testing.T) {
 	}
 }
 
-// The kernel's interruptions are what makes calls long, and those alone.
+// The kernel's interruptions alone make calls long.
 func TestKVTicks(t *testing.T) {
 	cfg := kvConfig(t, testJakiro, 4, 21)
 	cfg.Duration = 20 * time.Millisecond
@@ -117,7 +117,7 @@ func TestKVTicks(t *testing.T) {
 	}
 }
 
-// A client that chooses does as well as the best fixed size, nearly.
+// A client that chooses is nearly as fast as with the best fixed size.
 func TestKVFetchSize(t *testing.T) {
 	law, err := NewLogNormal(5, 1.2, 1, 8000)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestKVFetchSize(t *testing.T) {
 	}
 }
 
-// The law has the mean and the share that it is made for, and draws follow it.
+// The law has the mean and the share that were asked for, and draws follow it.
 func TestLogNormal(t *testing.T) {
 	law, err := NewLogNormal(3.573, 0.613, 1, 899)
 	if err != nil {

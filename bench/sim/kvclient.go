@@ -6,41 +6,41 @@ import (
 	"github.com/catfish-index/catfish/datasets/ycsb"
 )
 
-// kvPhase is what a client has posted last, or waits for.
+// kvPhase is a client's last operation, or what it waits for.
 type kvPhase uint8
 
 const (
 	kvRequesting kvPhase = iota // the request
 	kvFetching                  // a first fetch
-	kvRest                      // a fetch of what the first one left
-	kvSwitching                 // that the answer be written
-	kvWaiting                   // nothing: the answer will be written
+	kvRest                      // a fetch of the rest of the answer
+	kvSwitching                 // the request for a written answer
+	kvWaiting                   // none: the answer will be written
 )
 
-// kvClient is a thread of a client: it makes one call after another.
+// kvClient is a thread of a client: it makes calls sequentially.
 type kvClient struct {
 	ops     *ycsb.Ops
 	machine uint32
 	phase   kvPhase
-	call    uint16 // number of the call: an answer that was fetched may be written as well
+	call    uint16 // number of the call: an answer that was fetched may also be written
 	began   int64
 	trips   int
-	asks    int // bytes of the read under way
+	asks    int // bytes of the in-flight read
 	size    fetchSize
 
 	thread  uint32 // of the server
 	get     bool
 	value   int // bytes
 	ready   bool
-	sampled bool // what the read under way found
-	wants   bool // the server knows that the answer is to be written
-	arrived bool // it was
+	sampled bool // the in-flight read found an answer
+	wants   bool // the server knows that it must write the answer
+	arrived bool // the written answer has arrived
 
-	posted int64 // when the operation under way was
+	posted int64 // when the in-flight operation was posted
 	mover  mover // with KVScheme.FallBack
 }
 
-// requestBytes and answerBytes are those of the call under way.
+// requestBytes and answerBytes are those of the current call.
 func (c *kvClient) requestBytes() int {
 	n := kvHeaderBytes + ycsb.KeyBytes + kvTailBytes
 	if !c.get {
@@ -73,7 +73,7 @@ func (s *kvSim) begin(id uint32) {
 	s.post(id, kvRequesting)
 }
 
-// post is the work of a thread that posts an operation.
+// post schedules a thread's work of posting an operation.
 func (s *kvSim) post(id uint32, p kvPhase) {
 	c := &s.clients[id]
 	c.phase, c.posted = p, s.now
@@ -82,7 +82,7 @@ func (s *kvSim) post(id uint32, p kvPhase) {
 	s.schedule(s.now+ns(at), kvPost, id, 0)
 }
 
-// posted is the operation at the client's card.
+// posted: the operation is at the client's card.
 func (s *kvSim) posted(id uint32) {
 	c := &s.clients[id]
 	bytes := 0
@@ -106,7 +106,7 @@ func (s *kvSim) posted(id uint32) {
 	s.schedule(ns(out)+s.far, kvThere, id, 0)
 }
 
-// there is the operation at the server's card.
+// there: the operation is at the server's card.
 func (s *kvSim) there(id uint32) {
 	c := &s.clients[id]
 	bytes := readRequestBytes
@@ -120,8 +120,8 @@ func (s *kvSim) there(id uint32) {
 	s.schedule(ns(s.card.serve(s.now, float64(bytes))), kvServed, id, 0)
 }
 
-// servedBy is the operation done at the server: a request is in its slot, or a
-// read has taken what was there.
+// servedBy: the server's card has served the operation: a request is in its
+// slot, or a read has taken the slot's bytes.
 func (s *kvSim) servedBy(id uint32) {
 	c := &s.clients[id]
 	back := float64(ackBytes)
@@ -137,7 +137,7 @@ func (s *kvSim) servedBy(id uint32) {
 	s.schedule(ns(s.card.reply(float64(s.now), back))+s.far, kvBack, id, 0)
 }
 
-// back is what came back, at the client's card.
+// back: the bytes or the acknowledgement are at the client's card.
 func (s *kvSim) back(id uint32) {
 	c := &s.clients[id]
 	bytes := float64(ackBytes)
@@ -148,7 +148,7 @@ func (s *kvSim) back(id uint32) {
 	s.schedule(ns(at), kvComplete, id, 0)
 }
 
-// complete is when the thread knows.
+// complete: the thread sees the completion.
 func (s *kvSim) complete(id uint32) {
 	c := &s.clients[id]
 	switch c.phase {
@@ -160,8 +160,8 @@ func (s *kvSim) complete(id uint32) {
 			s.post(id, kvFetching)
 		}
 	case kvSwitching:
-		// One more fetch, which the switch went ahead of: either it finds the
-		// answer, or the server will find the switch.
+		// One more fetch, after the switch: either it finds the answer, or the
+		// server will find the switch.
 		s.post(id, kvFetching)
 	case kvFetching:
 		c.mover.fetched(s.now - c.posted)
@@ -171,7 +171,7 @@ func (s *kvSim) complete(id uint32) {
 	}
 }
 
-// fetchedOnce is what a first fetch has found.
+// fetchedOnce handles the result of a first fetch.
 func (s *kvSim) fetchedOnce(id uint32) {
 	c := &s.clients[id]
 	if c.sampled {
@@ -193,7 +193,7 @@ func (s *kvSim) fetchedOnce(id uint32) {
 	}
 }
 
-// wait is for an answer that is written, which may be there.
+// wait waits for a written answer, which may have arrived.
 func (s *kvSim) wait(id uint32) {
 	c := &s.clients[id]
 	c.phase = kvWaiting
@@ -202,19 +202,19 @@ func (s *kvSim) wait(id uint32) {
 	}
 }
 
-// replied is a written answer at the client's card.
+// replied: a written answer is at the client's card.
 func (s *kvSim) replied(id uint32, call uint16) {
 	c := &s.clients[id]
 	at := s.machines[c.machine].serve(s.now, float64(c.answerBytes()))
 	s.schedule(ns(at+s.cl.Client.CompletionNs), kvAnswer, id, call)
 }
 
-// answer is a written answer that the thread has found. A thread that waits for
-// a completion takes it then.
+// answer: the thread has found a written answer. A thread that waits for a
+// completion takes it then.
 func (s *kvSim) answer(id uint32, call uint16) {
 	c := &s.clients[id]
 	if c.call != call {
-		return // It was fetched before, and the next call is under way.
+		return // It was fetched before, and the next call has begun.
 	}
 	c.arrived = true
 	if c.phase == kvWaiting {

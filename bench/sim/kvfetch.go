@@ -6,10 +6,10 @@ package sim
 //	operations(n) = request + read + P(answer > n) read
 //	link(n)       = n + P(answer > n) what is left
 //
-// in time of the server's card, which is what clients share. It does both at
-// once, so the longer one counts, and the other one a little. A client knows the
-// sizes that it has seen lately; what an operation and a byte take is of a
-// calibration, as RFP's successor (EuroSys 2017) makes one for its fetch size.
+// in time of the server's card, which clients share. It does both at once, so the
+// longer one counts, and the other one a little. A client knows the sizes that it
+// has seen lately; the times of an operation and a byte come from a calibration,
+// like the one of RFP's successor (EuroSys 2017) for its fetch size.
 
 // sizeClass: fetches are of whole lines.
 const (
@@ -31,7 +31,7 @@ func newFetchSize() fetchSize {
 	return fetchSize{seen: make([]float64, sizeClasses), bytes: sizeClass, until: 1, grows: 1}
 }
 
-// note is an answer of so many bytes.
+// note records an answer of bytes bytes.
 func (f *fetchSize) note(c *card, bytes int) {
 	f.seen[min((bytes+sizeClass-1)/sizeClass, sizeClasses-1)] += f.grows
 	if f.until--; f.until > 0 {
@@ -39,7 +39,7 @@ func (f *fetchSize) note(c *card, bytes int) {
 	}
 	f.until = sizesEvery
 	f.choose(c)
-	// Weights grow instead of all the old ones shrinking, until they are large.
+	// New weights grow, instead of all old ones shrinking, until they are large.
 	if f.grows *= 1 + float64(sizesEvery)/sizesKept; f.grows > 1e12 {
 		for i := range f.seen {
 			f.seen[i] /= f.grows
@@ -77,28 +77,29 @@ func (f *fetchSize) choose(c *card) {
 	f.bytes = max(best, sizeClass)
 }
 
-// mover says who moves a client's next answer. A client that fetched in vain so
-// often that a limit is reached asks for an answer that is written; after two such
-// calls in a row all are, until one comes so fast that the fetches would have
-// found it. The paper's arXiv version has none of this, its successor has.
+// mover decides whether a client's next answer is fetched or written. A client
+// asks for a written answer when its fetches without an answer reach a limit;
+// after two such calls in a row all answers are written, until one comes so
+// fast that the fetches would have found it. The paper's arXiv version lacks
+// this, its successor has it.
 type mover struct {
-	tried  int // fetches in vain, of this call
+	tried  int // fetches of this call that found no answer
 	slow   int // calls in a row that reached the limit
 	writes bool
 	asked  int64   // when the request was complete
-	tripNs float64 // of a fetch, the mean of late ones
+	tripNs float64 // of a fetch, the mean of recent ones
 }
 
-// fetched is a fetch that took so long.
+// fetched records the duration of a fetch.
 func (m *mover) fetched(took int64) { m.tripNs += (float64(took) - m.tripNs) / 8 }
 
-// vain is a fetch that found nothing; true: ask for a written answer now.
+// vain counts a fetch that found nothing; true: ask for a written answer now.
 func (m *mover) vain(limit int) bool {
 	m.tried++
 	return limit > 0 && m.tried == limit
 }
 
-// over is a call that ends now.
+// over records the end of a call.
 func (m *mover) over(now int64, limit int) {
 	switch {
 	case limit == 0:

@@ -11,24 +11,24 @@ import (
 
 // The events of a kvSim, by the path of a call.
 const (
-	kvThought   kind = iota // client: its pause is over
-	kvPost                  // client: what it posted goes to its card
-	kvThere                 // client: that is at the server's card
+	kvThought   kind = iota // client: its pause ends
+	kvPost                  // client: its operation goes to its card
+	kvThere                 // client: the operation is at the server's card
 	kvServed                // client: the server's card has done it
 	kvBack                  // client: its acknowledgement or bytes are at the client's card
-	kvComplete              // client: its thread knows
+	kvComplete              // client: its thread sees the completion
 	kvWoken                 // thread: it may look for requests
 	kvDone                  // thread: a request is answered
 	kvReply                 // thread: the answer that it writes goes to the card
-	kvReplied               // client: that is at the client's card
+	kvReplied               // client: the answer is at the client's card
 	kvAnswer                // client: it is in the client's memory
 	kvReplyBack             // thread: its acknowledgement is at the server's card
-	kvFree                  // thread: it knows
+	kvFree                  // thread: it sees the completion
 	kvTick                  // thread: the kernel interrupts it
 )
 
-// kvSim is one simulation of a key-value service. It is made anew for each run
-// and used by one goroutine.
+// kvSim is one simulation of a key-value service. Each run makes a new one,
+// used by one goroutine.
 type kvSim struct {
 	queue
 	cfg      *KVConfig
@@ -43,7 +43,7 @@ type kvSim struct {
 	n        kvCounts
 }
 
-// kvCounts are since the warm-up.
+// kvCounts counts since the warm-up.
 type kvCounts struct {
 	calls, trips     uint64
 	longer           []longerCall
@@ -71,7 +71,7 @@ func newKVSim(cfg *KVConfig) (*kvSim, error) {
 		card: newCard(cl.Server.NIC, cfg.Threads),
 	}
 	n := len(s.machines)
-	for i := range s.machines { // The threads of the fullest one.
+	for i := range s.machines { // The threads of the fullest machine.
 		s.machines[i] = newCard(cl.Client.NIC, (cfg.Clients+n-1)/n)
 	}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0x6b76))

@@ -4,16 +4,16 @@ package sim
 type kvThread struct {
 	inbox   fifo
 	serves  uint32 // client
-	call    uint16 // of it
+	call    uint16 // of the client
 	answer  int    // bytes
 	idle    bool
 	since   int64 // idle since
-	stalled int64 // the kernel has it until then
-	owed    int64 // that the kernel took from the work under way
+	stalled int64 // the kernel has its core until then
+	owed    int64 // that the kernel took from the current work
 	calls   uint64
 }
 
-// arrive is a request in its slot.
+// arrive: a request is in its slot.
 func (s *kvSim) arrive(id uint32) {
 	at := s.clients[id].thread
 	t := &s.threads[at]
@@ -59,8 +59,8 @@ func (s *kvSim) work(at uint32, delay int64) {
 	s.schedule(s.now+delay+ns(takes), kvDone, at, 0)
 }
 
-// late is true, and e comes again, if the kernel took time from the work that
-// should be done now.
+// late reports whether the kernel took time from the work that should end now;
+// if so, e comes again.
 func (s *kvSim) late(at uint32, e kind) bool {
 	t := &s.threads[at]
 	if t.owed == 0 {
@@ -71,7 +71,7 @@ func (s *kvSim) late(at uint32, e kind) bool {
 	return true
 }
 
-// done is a request that is answered: the answer is in its slot, or goes out.
+// done: a request is answered: the answer is in its slot, or goes out.
 func (s *kvSim) done(at uint32) {
 	if s.late(at, kvDone) {
 		return
@@ -88,7 +88,7 @@ func (s *kvSim) done(at uint32) {
 	s.schedule(s.now+ns(takes), kvReply, at, 0)
 }
 
-// reply is an answer that is written, at the server's card.
+// reply: a written answer is at the server's card.
 func (s *kvSim) reply(at uint32) {
 	if s.late(at, kvReply) {
 		return
@@ -99,7 +99,8 @@ func (s *kvSim) reply(at uint32) {
 	out := ns(s.card.start(s.now, float64(t.answer))) + s.far
 	s.schedule(out, kvReplied, t.serves, t.call)
 	if !s.cfg.Scheme.Waits {
-		// It has the doorbell's lock until the card has taken the operation.
+		// The thread holds the doorbell's lock until the card has taken the
+		// operation.
 		s.schedule(ns(s.card.out.free), kvFree, at, 0)
 		return
 	}
@@ -108,7 +109,7 @@ func (s *kvSim) reply(at uint32) {
 	s.schedule(out+ns(s.card.inNs)+s.far, kvReplyBack, at, 0)
 }
 
-// replyBack is the acknowledgement of an answer.
+// replyBack: the acknowledgement of an answer has come.
 func (s *kvSim) replyBack(at uint32) {
 	s.schedule(ns(s.card.receive(s.now, ackBytes)+s.cl.Client.CompletionNs), kvFree, at, 0)
 }
@@ -119,7 +120,7 @@ func (s *kvSim) free(at uint32) {
 	}
 }
 
-// freeNow is a thread that looks for the next request.
+// freeNow: a thread looks for the next request.
 func (s *kvSim) freeNow(at uint32) {
 	t := &s.threads[at]
 	if t.inbox.len() > 0 {
@@ -129,7 +130,7 @@ func (s *kvSim) freeNow(at uint32) {
 	t.idle, t.since = true, s.now
 }
 
-// tick is the kernel that takes a thread's core for a while.
+// tick: the kernel takes a thread's core for a while.
 func (s *kvSim) tick(at uint32) {
 	t := &s.threads[at]
 	takes := int64(s.cfg.Costs.TickNs)

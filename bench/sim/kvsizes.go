@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// KVSizes are the bytes of values: all of them alike, or by a law. A key's value
-// has one size, whoever writes it.
+// KVSizes are the bytes of values: all equal, or by a law. A key's value has
+// one size, whichever client writes it.
 type KVSizes struct {
 	Bytes int // of all values, if Law is nil
 	Law   *LogNormal
@@ -22,10 +22,10 @@ type LogNormal struct {
 	upTo      []float64 // by size from Min on: the share of sizes that are not larger
 }
 
-// maxValueBytes: what the slots of the service hold.
+// maxValueBytes: the capacity of the service's slots.
 const maxValueBytes = 1 << 15
 
-// NewLogNormal is a law. Errors wrap bench.ErrConfig.
+// NewLogNormal returns a law. Errors wrap bench.ErrConfig.
 func NewLogNormal(mu, sigma float64, minBytes, maxBytes int) (*LogNormal, error) {
 	if err := inLimits([]limit{
 		{"smallest value in bytes", minBytes, 1, maxValueBytes}, {"largest value in bytes", maxBytes, minBytes, maxValueBytes},
@@ -49,7 +49,7 @@ func NewLogNormal(mu, sigma float64, minBytes, maxBytes int) (*LogNormal, error)
 	return l, nil
 }
 
-// Above is the share of sizes above so many bytes.
+// Above is the share of sizes above bytes.
 func (l *LogNormal) Above(bytes int) float64 {
 	switch {
 	case bytes < l.Min:
@@ -80,7 +80,7 @@ func (z *KVSizes) validate() error {
 	return nil
 }
 
-// of is the size of the value of a key, whose hash is as good as chance.
+// of is the size of a key's value, drawn by the key's hash.
 func (z *KVSizes) of(hash uint64) int {
 	if z.Law == nil {
 		return z.Bytes

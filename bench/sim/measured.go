@@ -42,7 +42,7 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
 		}
-		if row.Inserts == "" { // It was measured before there were others.
+		if row.Inserts == "" { // It was measured before other kinds existed.
 			row.Inserts = bench.DataInserts
 		}
 		rows = append(rows, row)
@@ -53,8 +53,8 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 	return medians(rows), nil
 }
 
-// medians makes one row of all with the same set-up: of rounds through many
-// set-ups, which a machine that changes its speed needs.
+// medians joins rows of the same set-up into one: they come from rounds
+// through many set-ups, as a machine needs that changes its speed.
 func medians(rows []bench.Row) []bench.Row {
 	type setUp struct {
 		scheme, transport, dataset, scale, mix string

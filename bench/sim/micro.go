@@ -10,9 +10,9 @@ import (
 // MicroOp is an operation of the paper's figure 9.
 type MicroOp string
 
-// The operations, named as package micro names those that it measures.
+// The operations, with the names of package micro.
 const (
-	MicroTCP   MicroOp = "tcp"   // 1 byte there, an answer of n bytes back
+	MicroTCP   MicroOp = "tcp"   // 1 byte to the server, an answer of n bytes back
 	MicroRead  MicroOp = "read"  // RDMA Read of n bytes
 	MicroWrite MicroOp = "write" // RDMA Write of n bytes
 )
@@ -26,16 +26,16 @@ const ackBytes = 4
 // of the paper, simulated. gbits is Config.TCPGbits, and of op MicroTCP only.
 // Errors wrap bench.ErrConfig.
 //
-// A Write's bytes go there and an acknowledgement comes back; a Read's
-// request goes there and its bytes come back. The model has no bus between
-// card and memory, over which a card must fetch what a Read asks for but need
-// not wait for what a Write leaves: so Read and Write come out nearly alike,
-// where the paper measures a Read that takes longer while it is small. And
-// the slower of two links counts only if it is the sender's.
+// A Write's bytes go to the server and an acknowledgement comes back; a Read's
+// request goes to the server and its bytes come back. The model has no bus
+// between card and memory, over which a card must fetch the bytes of a Read
+// but need not wait for those of a Write: so Read and Write are nearly equal,
+// while in the paper a small Read takes longer. And the slower of two links
+// counts only if it is the sender's.
 //
-// Of a socket there are no more costs than [tcp] names: no worker is woken,
-// and no tree searched. Processors handle the packets of an answer one after
-// the other, while others are on the link.
+// A socket has only the costs that [tcp] names: no worker is woken, and no
+// tree searched. Processors handle the packets of an answer sequentially,
+// while others are on the link.
 func (c *Cluster) MicroUs(op MicroOp, n int, gbits float64) (float64, error) {
 	if err := c.Validate(); err != nil {
 		return 0, err
@@ -71,8 +71,8 @@ func (c *Cluster) MicroUs(op MicroOp, n int, gbits float64) (float64, error) {
 // maxMicroBytes is far above the paper's largest size, 8 MiB.
 const maxMicroBytes = 1 << 30
 
-// socketNs is a request of one byte and its answer. The costs of a request
-// that do not depend on its bytes are half for sending and half for
+// socketNs is the time of a request of one byte and its answer. The costs of a
+// request that do not depend on its bytes are half for sending and half for
 // receiving, at either side.
 func (c *Cluster) socketNs(nic NIC, answer float64) float64 {
 	client, server := newCard(nic, 1), newCard(nic, 1)

@@ -19,16 +19,16 @@ func microUs(t *testing.T, cl *Cluster, op MicroOp, n int, gbits float64) float6
 	return us
 }
 
-// On the paper's cluster: sockets take longer than cards, latency hardly
-// grows below 2 KB, and large requests take what their bytes take on the
-// slowest link or core on their way.
+// On the paper's cluster: sockets take longer than cards, latency hardly grows
+// below 2 KB, and large requests take the time of their bytes on the slowest
+// link or core of their path.
 func TestMicro(t *testing.T) {
 	cl := openCluster(t, "paper")
 	const mb8 = 8 << 20
 	for _, c := range []struct {
 		op     MicroOp
 		gbits  float64
-		byteNs float64 // of what bounds large requests, without headers
+		byteNs float64 // of the bound of large requests, without headers
 	}{
 		{MicroRead, 0, 0.08}, {MicroWrite, 0, 0.08}, {MicroTCP, 0, 8}, {MicroTCP, 1, 8},
 		{MicroTCP, 40, 0.5}, // The copies of either side, not the link.
@@ -55,7 +55,7 @@ func TestMicro(t *testing.T) {
 	}
 }
 
-// Each cost of a bare cluster is where it belongs.
+// Each cost of a bare cluster appears in its operations only.
 func TestMicroCosts(t *testing.T) {
 	for _, c := range []struct {
 		key   string
@@ -68,7 +68,7 @@ func TestMicroCosts(t *testing.T) {
 		{"client.completion_ns", 3000, map[MicroOp]float64{MicroRead: 3, MicroWrite: 3}},
 		{"tcp.server_ns", 5000, map[MicroOp]float64{MicroTCP: 5}},
 		{"tcp.client_ns", 5000, map[MicroOp]float64{MicroTCP: 5}},
-		{"tcp.byte_ns", 1, map[MicroOp]float64{MicroTCP: 2.002}}, // Both sides, both ways.
+		{"tcp.byte_ns", 1, map[MicroOp]float64{MicroTCP: 2.002}}, // Both sides, both directions.
 		{"client.nic.out_mops", 1, map[MicroOp]float64{MicroRead: 1, MicroWrite: 1}},
 		{"server.nic.in_mops", 1, map[MicroOp]float64{MicroRead: 1, MicroWrite: 1}},
 		{"server.nic.gbit_s", 1, map[MicroOp]float64{MicroRead: 8 + 0.128, MicroWrite: 8 + 0.032}},
@@ -104,8 +104,8 @@ func TestMicroErrors(t *testing.T) {
 	}
 }
 
-// The second Ethernet: the same as another number in the cluster's file, and
-// of tcp only.
+// The second Ethernet equals another number in the cluster's file, and changes
+// tcp only.
 func TestTCPGbits(t *testing.T) {
 	w := small(t, "1e-2")
 	run := func(cl *Cluster, scheme string, gbits float64) *Result {
@@ -115,7 +115,7 @@ func TestTCPGbits(t *testing.T) {
 		return r
 	}
 	cl, set := openCluster(t, "paper"), openCluster(t, "paper")
-	for _, c := range []*Cluster{cl, set} { // So that not the cores are full.
+	for _, c := range []*Cluster{cl, set} { // So that the cores are not full.
 		c.Server.RequestNs, c.Server.WakeNs, c.Client.ThinkNs = 1000, 0, 0
 	}
 	if err := set.Set("tcp.nic.gbit_s", 40); err != nil {

@@ -6,19 +6,19 @@ import (
 	"github.com/catfish-index/catfish/rstar/remote"
 )
 
-// header is the number of the slab's header among the nodes of a walk; it
-// is read beside the root, even where reads go one at a time.
+// header is the number of the slab's header among the nodes of a walk; it is
+// read beside the root, even in schemes that read one node at a time.
 const header = maxNodes
 
-// walk is one offloaded search: the nodes are those of the real one, and
-// every read is posted as soon as its parent was looked at and the window
-// has room.
+// walk is one offloaded search: the nodes are those of the real search, and
+// every read is posted as soon as its parent was parsed and the window has
+// room.
 type walk struct {
 	known    []uint16 // nodes to be read, the last one first
-	here     []uint16 // blocks that came and were not looked at
-	posts    []uint16 // reads to be posted when the work under way is done
-	left     int      // nodes not looked at yet, the header included
-	out      int      // reads under way
+	here     []uint16 // blocks that came and were not parsed
+	posts    []uint16 // reads to be posted when the current work is done
+	left     int      // nodes not parsed, the header included
+	out      int      // in-flight reads
 	beside   int      // of these, the header, where other reads go one at a time
 	reads    int
 	bytes    float64
@@ -26,17 +26,17 @@ type walk struct {
 	from     int64    // when it began, or began again
 	missed   bool     // it began with nodes that were not cached
 	more     bool     // heads of a leaf did not suffice
-	since    int64    // the move counter that it relies on is of this time
-	headerAt int64    // the one that it reads is of this time
+	since    int64    // time of the move counter that it relies on
+	headerAt int64    // time of the move counter that it reads
 	restart  bool     // a node moved: begin again when all reads are back
 	restarts int
-	answered bool // fast messaging: the answer is there
+	answered bool // fast messaging: the answer has come
 }
 
 func (w *walk) over() bool  { return w.left == 0 && w.out == 0 && len(w.here) == 0 }
 func (w *walk) ready() bool { return len(w.here) > 0 }
 
-// window is how many reads may be under way.
+// window is the largest number of in-flight reads.
 func (s *sim) window() int {
 	if s.sch.Single {
 		return 1
@@ -54,7 +54,7 @@ func (s *sim) walkFrom(c *call, again bool) float64 {
 	w.beside = 0
 	w.repair = w.repair[:0]
 	if !again {
-		// As in package catfish: what the walk before has read.
+		// As in package catfish: the counter that the previous walk has read.
 		w.restarts, w.reads, w.bytes, w.since = 0, 0, 0, s.clients[c.client].knows
 		w.known = append(w.known, 0)
 	}
@@ -83,8 +83,8 @@ func (s *sim) issue(c *call) float64 {
 	return work
 }
 
-// look takes all blocks that came, and returns the work: theirs and that
-// of posting what follows.
+// look parses all blocks that came, and returns the work: of parsing and of
+// posting the next reads.
 func (s *sim) look(c *call) float64 {
 	w, k := &c.walk, &s.cl.Client
 	work := 0.0
@@ -125,7 +125,7 @@ func (s *sim) look(c *call) float64 {
 	return work + s.issue(c)
 }
 
-// root is how a walk goes on after a restart.
+// root continues a walk after a restart.
 func (s *sim) root(c *call) float64 {
 	if !s.sch.Cached {
 		c.walk.known = append(c.walk.known, 0)
@@ -174,7 +174,7 @@ func (s *sim) blockBytes(c *call, at uint16) float64 {
 	return float64(s.cl.Tree.BlockBytes)
 }
 
-// read is at the server's card, which answers without any core.
+// read: a read is at the server's card, which answers without a core.
 func (s *sim) read(id uint32, at uint16) {
 	c := &s.calls[id]
 	k := evBlock
@@ -191,7 +191,7 @@ func (s *sim) read(id uint32, at uint16) {
 	s.schedule(ns(s.card.reply(done, s.blockBytes(c, at)))+int64(s.latency), k, id, at)
 }
 
-// block is at the client's card.
+// block: a block is at the client's card.
 func (s *sim) block(id uint32, at uint16, k kind) {
 	k += evHere - evBlock
 	t := ns(s.machines[s.calls[id].machine].card.receive(s.now, s.blockBytes(&s.calls[id], at)))
@@ -202,14 +202,14 @@ func (s *sim) block(id uint32, at uint16, k kind) {
 	s.here(id, at, k)
 }
 
-// here is when a block is in the client's memory.
+// here: a block is in the client's memory.
 func (s *sim) here(id uint32, at uint16, k kind) {
 	c := &s.calls[id]
 	w := &c.walk
 	switch {
 	case k == evHereTorn && !w.restart:
-		// Seen and posted again at once by the poller; its work is that
-		// of a read more, which adds nothing to be seen here.
+		// The poller sees it and posts it again at once; the work of one more
+		// read is too small to show here.
 		s.n.torn++
 		s.postRead(id, c, at)
 		return
@@ -223,7 +223,7 @@ func (s *sim) here(id uint32, at uint16, k kind) {
 		w.beside = 0
 	}
 	if w.restart {
-		// Nothing new is posted; what is under way drains.
+		// No new read is posted; in-flight reads drain.
 		if w.out == 0 && c.place != running {
 			s.wake(id)
 		}
@@ -233,7 +233,7 @@ func (s *sim) here(id uint32, at uint16, k kind) {
 	s.wake(id)
 }
 
-// again begins a search anew after a move, or gives up offloading it.
+// again restarts a search after a move, or gives up offloading it.
 func (s *sim) again(id uint32) {
 	c := &s.calls[id]
 	s.n.restarts++
@@ -250,13 +250,13 @@ func (s *sim) again(id uint32) {
 	s.schedule(s.now+ns(takes), evRan, id, 0)
 }
 
-// writer is the one writer of the tree, at the server.
+// writer is the tree's only writer, at the server.
 type writer struct {
-	free      float64 // when its last insert under way will be done
-	jobs      []job   // those under way, the oldest at first
+	free      float64 // when its last queued insert will be done
+	jobs      []job   // queued inserts, the oldest at first
 	first     int
 	movedAt   []int64 // by chunk: when it was last part of a move
-	changedAt []int64 // by chunk: when it was last written; nil if nobody asks
+	changedAt []int64 // by chunk: when it was last written; nil if not needed
 }
 
 // job is one insert: its nodes are inconsistent from one time to another.
@@ -265,8 +265,8 @@ type job struct {
 	insert   int32
 }
 
-// hold is an insert that asks for the writer now; it returns how long it
-// takes, waiting included.
+// hold queues an insert for the writer now; it returns its duration, waiting
+// included.
 func (w *writer) hold(s *sim, in int32) float64 {
 	now, takes := float64(s.now), s.cl.Server.InsertNs
 	begin := max(w.free, now)
@@ -282,7 +282,7 @@ func (w *writer) hold(s *sim, in int32) float64 {
 	return w.free - now
 }
 
-// settle notes what inserts that are done have moved.
+// settle records the moves of finished inserts.
 func (w *writer) settle(s *sim) {
 	for w.first < len(w.jobs) && w.jobs[w.first].to <= s.now {
 		j := &w.jobs[w.first]
@@ -299,7 +299,7 @@ func (w *writer) settle(s *sim) {
 	}
 }
 
-// state is what a read of a node finds that was written meanwhile.
+// state is the result of a read of a node that may have been written meanwhile.
 func (w *writer) state(s *sim, chunk uint32, since int64) kind {
 	if len(w.jobs) == 0 {
 		return evBlock
@@ -321,8 +321,8 @@ func (w *writer) state(s *sim, chunk uint32, since int64) kind {
 	return evBlock
 }
 
-// tripsOf a finished offloaded search: its levels, all of its reads one by
-// one but for the header beside the root, or what keeping nodes leaves of them.
+// tripsOf returns the round trips of a finished offloaded search: its levels, its
+// single reads but for the header beside the root, or those left with cached nodes.
 func (s *sim) tripsOf(c *call) uint64 {
 	if s.sch.Single {
 		return uint64(c.walk.reads - 1)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The orderings that the paper reports, on a small tree.
+// Simulations of a small tree have the orderings that the paper reports.
 func TestOrderings(t *testing.T) {
 	cl := openCluster(t, "paper")
 	// The same simulation gives the same result, so each runs once.
@@ -28,7 +28,7 @@ func TestOrderings(t *testing.T) {
 			adaptive := run("paper", scale, 256, inserts)
 			fast, offload, tcp := run("fast", scale, 256, inserts), run("offload", scale, 256, inserts), run("tcp", scale, 256, inserts)
 			// Where offloading alone is far better than messages, Algorithm 1
-			// sends some all the same: docs/paper-simulated.md.
+			// still sends some messages: docs/paper-simulated.md.
 			if adaptive.OpsPerS < fast.OpsPerS || adaptive.OpsPerS < 0.75*offload.OpsPerS {
 				t.Errorf("scale %s, %d %% inserts: adaptive %.0f ops/s, fast %.0f, offload %.0f", scale, inserts,
 					adaptive.OpsPerS, fast.OpsPerS, offload.OpsPerS)
@@ -43,8 +43,8 @@ func TestOrderings(t *testing.T) {
 			}
 		}
 	}
-	// Figure 7: events beat polling where threads outnumber the cores,
-	// and polling collapses; with a core for each thread it is the better.
+	// Figure 7: events beat polling where threads outnumber the cores, and
+	// polling collapses; with a core for each thread polling is better.
 	for _, n := range []int{80, 160, 320} {
 		event, poll := run("fast", "1e-5", n, 0), run("fast-polling", "1e-5", n, 0)
 		if event.MeanUs >= poll.MeanUs {

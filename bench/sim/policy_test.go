@@ -40,9 +40,9 @@ func (p *probe) Observe(now time.Time, o policy.Outcome) {
 
 func (p *probe) Describe() policy.Description { return policy.Description{Name: "probe"} }
 
-// Policies live in simulated time: heartbeats come once an interval, each
-// once and in order, with the server's true utilisation; every search is
-// asked about once and its outcome observed once.
+// Policies live in simulated time: heartbeats come once an interval, each once
+// and in order, with the server's true utilisation; every search is planned
+// once and its outcome observed once.
 func TestPoliciesSeeTime(t *testing.T) {
 	cl := openCluster(t, "paper")
 	cl.Server.Cores = 2
@@ -108,8 +108,8 @@ func TestBackoffReacts(t *testing.T) {
 	}
 }
 
-// A server that nobody asks falls silent after a second.
-func TestSilence(t *testing.T) {
+// A server without requests sends no heartbeats after a second.
+func TestNoHeartbeatsWithoutRequests(t *testing.T) {
 	cl := openCluster(t, "paper")
 	cl.Client.ThinkNs = 1e9
 	s, err := newSim(Config{Cluster: cl, Scheme: "paper", Clients: 1, InFlight: 1, Mix: [2]int{100, 0},

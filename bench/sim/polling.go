@@ -1,22 +1,22 @@
 package sim
 
-// Polling threads that outnumber the cores: each core's threads take turns
-// of a slice, and spin through it whether or not there is a request. So a
-// request waits until its thread's turn comes. That is the collapse of the
-// paper's figure 7: the server is all busy, mostly with finding nothing.
+// Polling threads that outnumber the cores: each core's threads run for a
+// slice in rotation, and spin through it with or without a request. So a
+// request waits for its thread's slice. That is the collapse of the paper's
+// figure 7: the server is fully busy, mostly with empty polls.
 //
 //	core   | thread 0 | thread 28 | thread 56 | thread 0 | ...
 //	         a slice    a slice     a slice
 //
-// Threads stay on their cores: number i on core i modulo the cores, as
-// evenly as a scheduler would deal them out.
+// Threads stay on their cores: number i on core i modulo the cores, as evenly
+// as a scheduler would distribute them.
 
 // turn is the state of one core.
 type turn struct {
-	has uint32 // the thread whose turn it is
+	has uint32 // the running thread
 }
 
-// share makes the threads take turns.
+// share divides the cores' time among the threads.
 func (v *server) share(s *sim, threads int) {
 	k := &s.cl.Server
 	v.turns = make([]turn, k.Cores)
@@ -24,13 +24,13 @@ func (v *server) share(s *sim, threads int) {
 	v.slowdown = 1 + k.Crowding*excess*excess
 	for c := range v.turns {
 		v.turns[c].has = uint32(c)
-		// Turns of different cores are not in step.
+		// Slices of different cores are not in step.
 		s.schedule(s.rng.Int64N(ns(k.SliceNs)), evSlice, uint32(c), 0)
 	}
 }
 
-// found is a request that arrived at a thread, which sees it if it has
-// the core and nothing else to do.
+// found: a request arrived at a thread, which sees it if it has the core and
+// is idle.
 func (s *sim) found(at uint32) {
 	v := &s.server.workers[at]
 	if !v.doing && s.server.turns[int(at)%s.cl.Server.Cores].has == at {
@@ -38,7 +38,7 @@ func (s *sim) found(at uint32) {
 	}
 }
 
-// take begins a request, or nothing if there is none, after a delay.
+// take begins the next request, if there is one, after a delay.
 func (s *sim) take(at uint32, delay int64) {
 	v := &s.server.workers[at]
 	if v.inbox.len() == 0 {
@@ -53,7 +53,7 @@ func (s *sim) take(at uint32, delay int64) {
 	s.resume(at, delay)
 }
 
-// resume goes on with the request that a thread has begun.
+// resume continues the request that a thread has begun.
 func (s *sim) resume(at uint32, delay int64) {
 	v := &s.server.workers[at]
 	v.ends = s.now + delay + v.left
@@ -61,7 +61,7 @@ func (s *sim) resume(at uint32, delay int64) {
 	s.schedule(v.ends, evPolled, at, v.gen)
 }
 
-// polled is a request that is done, unless its thread lost the core before.
+// polled: a request is done, unless its thread lost the core before.
 func (s *sim) polled(at uint32, gen uint16) {
 	v := &s.server.workers[at]
 	if !v.doing || v.gen != gen {
@@ -79,7 +79,7 @@ func (s *sim) slice(core uint32) {
 	v := &s.server.workers[t.has]
 	if v.doing {
 		v.left = max(v.ends-s.now, 0)
-		v.gen++ // Its evPolled is out of date.
+		v.gen++ // Its evPolled is obsolete.
 	}
 	if t.has += uint32(k.Cores); int(t.has) >= len(s.server.workers) {
 		t.has = core

@@ -1,24 +1,24 @@
 package sim
 
-// posts are what threads of one host do to each other when they start
-// operations on its card.
+// posts models the contention of one host's threads that start operations on
+// its card.
 //
-// A thread that posts takes the lock of the card's doorbell, and the card takes
-// the operation before the next thread may post. Threads that wait for the lock
-// look at its line all the time, so that handing it over takes the longer the
-// more of them there are:
+// A thread that posts takes the lock of the card's doorbell, and the card
+// takes the operation before the next thread may post. Threads that wait for
+// the lock poll its line all the time, so that handing it over takes longer
+// the more of them wait:
 //
 //	thread 1   ..post|------ out ------|..............
 //	thread 2     post|  looks, looks   |-- out + wait --|....
 //	thread 3       post|  looks, looks                  |-- out + wait --|
 //
-// Whoever finds the lock free, but posted last by another thread, fetches the
-// line from that thread's cache first (moveNs). Fitted to table I of RFP, which
-// is about writes of 32 bytes: see clusters/connectx3.toml.
+// A thread that finds the lock free, but last used by another thread, first
+// fetches the line from that thread's cache (moveNs). Fitted to table I of
+// RFP, for writes of 32 bytes: see clusters/connectx3.toml.
 type posts struct {
 	waitNs, moveNs float64
 	most           int       // threads that can wait at once
-	ends           []float64 // of operations that are not over, from first on
+	ends           []float64 // of operations that have not ended, from first on
 	first          int
 	last           uint32 // the thread that posted last
 }
@@ -26,10 +26,10 @@ type posts struct {
 // noThread posted yet.
 const noThread = ^uint32(0)
 
-// waits is what an operation that begins at now takes longer. Those that it finds
-// waiting stand for those that will wait while it is handed over: in a closed loop
-// an operation leaves as many behind as it found. The one that the card is at
-// does not wait.
+// waits is the delay of an operation that begins at now. The operations that
+// it finds waiting stand for those that wait while the lock is handed over to
+// it: in a closed loop their numbers are equal. The operation that the card
+// processes does not wait.
 func (p *posts) waits(now float64) float64 {
 	if p.waitNs == 0 {
 		return 0
@@ -44,7 +44,7 @@ func (p *posts) waits(now float64) float64 {
 	return float64(p.waitNs * float64(max(0, min(len(p.ends)-p.first-1, p.most))))
 }
 
-// note keeps the end of an operation, and returns it.
+// note records and returns the end of an operation.
 func (p *posts) note(end float64) float64 {
 	if p.waitNs > 0 {
 		p.ends = append(p.ends, end)

@@ -18,8 +18,8 @@ func mops(t *testing.T, v Verbs) float64 {
 	return m
 }
 
-// Table I of RFP: what its four figures are fitted to, and that the number of
-// client machines does not matter.
+// The fit gives the four figures of table I of RFP, and the number of client
+// machines does not matter.
 func TestOutbound(t *testing.T) {
 	cl := openCluster(t, "connectx3")
 	for threads, printed := range map[int]float64{1: 0.62, 2: 1.12, 4: 2.11, 8: 1.51} {
@@ -48,8 +48,8 @@ func TestOutbound(t *testing.T) {
 	}
 }
 
-// Without contention more threads never start fewer operations, up to what the
-// card takes; each parameter of it acts alone.
+// Without contention more threads never start fewer operations, up to the
+// card's rate; each parameter of contention acts alone.
 func TestContention(t *testing.T) {
 	run := func(wait, move float64, threads int) float64 {
 		cl := openCluster(t, "connectx3")
@@ -72,12 +72,13 @@ func TestContention(t *testing.T) {
 	if a, b := run(0, 0, 1), run(100, 500, 1); a != b {
 		t.Errorf("one thread waits for itself: %.3f, %.3f", a, b)
 	}
-	// Two threads that never wait for each other, each 500 ns longer at it.
+	// Two threads that never wait for each other: each operation takes 500 ns
+	// longer.
 	if a, b := 2e3/run(0, 0, 2), 2e3/run(0, 500, 2); math.Abs(b-a-500) > 5 {
 		t.Errorf("a moved line of 500 ns costs %.0f", b-a)
 	}
-	// All of 16 threads are at the card, which works at one, and one is on its
-	// way: 14 wait when it comes back, as 14 did when it went.
+	// Of 16 threads one is served by the card, and one is on its way: 14 wait
+	// when it comes back, as 14 did when it went.
 	if got, want := 1e3/run(100, 0, 16), 1e3/2.11+100*14; math.Abs(got/want-1) > 0.05 {
 		t.Errorf("16 threads: %.0f ns an operation, want about %.0f", got, want)
 	}

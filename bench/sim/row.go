@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// Row is what bench sim prints for one simulation: the keys of a row of
-// bench run, with "simulated": true, and what only a simulator can tell.
+// Row is what bench sim prints for one simulation: the keys of a row of bench
+// run, with "simulated": true, and figures that only a simulator has.
 type Row struct {
 	bench.Row
 	Cluster    string   `json:"cluster"`
@@ -27,7 +27,7 @@ type Row struct {
 	Series     []Sample `json:"series,omitempty"`
 }
 
-// NewRow joins a result with what it is of.
+// NewRow joins a result with its configuration.
 func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 	cfg = cfg.withDefaults()
 	cl := cfg.Cluster
@@ -71,7 +71,7 @@ func (r Row) WriteJSON(w io.Writer) error {
 	return nil
 }
 
-// WriteRows writes rows of one workload as a table for people.
+// WriteRows writes rows of one workload as a table.
 func WriteRows(w io.Writer, cl *Cluster, load *Workload, rows []Row) error {
 	fmt.Fprintf(w, "simulated: cluster %s, %s\n", cl.Name, cl.About)
 	fmt.Fprintf(w, "simulated: %d objects of %s, %s; searches of scale %s read %.2f nodes and find %.2f objects\n",

@@ -15,8 +15,8 @@ type Config struct {
 	Scheme  string // of policy.Schemes
 	Clients int    // connections
 	// TCPGbits is the rate of scheme tcp's Ethernet in Gbit/s, in place of the
-	// cluster's tcp.nic.gbit_s; 0: as the cluster says. The paper has two
-	// Ethernets, of 1 and 40 Gbit/s. All else of [tcp] stays.
+	// cluster's tcp.nic.gbit_s; 0: the cluster's. The paper has two Ethernets,
+	// of 1 and 40 Gbit/s. All else of [tcp] stays.
 	TCPGbits float64
 	InFlight int // callers of each; 0: the cluster's
 	// Mix has the shares of searches and inserts in percent, [100, 0] if
@@ -26,16 +26,16 @@ type Config struct {
 	Warmup   time.Duration // before it
 	Seed     uint64
 	Backoff  policy.Backoff // of schemes paper and paper-literal; the paper's
-	// FetchAll has clients of scheme fetch fetch all answers that do not come late,
-	// in place of comparing that with written ones.
+	// FetchAll makes clients of scheme fetch fetch all answers that do not
+	// come late, instead of comparing fetched with written answers.
 	FetchAll bool
-	// With JoinAt above 0 only the First clients search from the
-	// beginning; the others join so long after the warm-up.
+	// With JoinAt above 0 only the First clients search from the beginning;
+	// the others join at this time after the warm-up.
 	JoinAt time.Duration
 	First  int
-	// Sample, if above 0, is how long the intervals of Result.Series are.
+	// Sample, if above 0, is the length of Result.Series' intervals.
 	Sample time.Duration
-	// Progress, if set, is called now and then with the share that is done.
+	// Progress, if set, is called from time to time with the finished share.
 	Progress func(share float64)
 }
 
@@ -118,11 +118,10 @@ func MixOf(m bench.Mix) ([2]int, error) {
 	return [2]int{m[bench.Search], m[bench.Insert]}, nil
 }
 
-// steps is into how many parts a run is cut, between which the context is
-// looked at.
+// steps is the number of parts of a run; the context is checked between them.
 const steps = 200
 
-// Run simulates. Equal arguments give equal results, on every machine. The
+// Run simulates cfg. Equal arguments give equal results, on every machine. The
 // error is one of Validate's or ctx's cause.
 func Run(ctx context.Context, cfg Config, w *Workload) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
@@ -161,7 +160,7 @@ func (s *sim) advance(ctx context.Context, from, to, all int64) error {
 	return nil
 }
 
-// Result is what a simulation says.
+// Result is the result of a simulation.
 type Result struct {
 	bench.Figures
 	ByOp     map[string]bench.OpFigures
@@ -171,8 +170,8 @@ type Result struct {
 	FellBack uint64  // searches that gave up offloading
 	Lines    float64 // of cached nodes, read by a search
 	Repairs  float64 // of cached nodes, by search
-	// Of scheme fetch: the share of answers that were written, the other ways that its
-	// clients tried, and those after which they stayed there.
+	// Of scheme fetch: the share of written answers, how often its clients
+	// tried the other kind, and how often they stayed with it.
 	Written       float64
 	Trials, Moves uint64
 	Series        []Sample

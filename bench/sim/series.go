@@ -9,7 +9,7 @@ import (
 // Sample is one interval of a run that is watched over time
 // (Config.Sample). Searches count when they finish.
 type Sample struct {
-	AtS      float64 `json:"at_s"` // its end, from the start of what is measured
+	AtS      float64 `json:"at_s"` // its end, since the measured time began
 	Searches uint64  `json:"searches"`
 	OpsPerS  float64 `json:"ops_per_s"`
 	Offload  float64 `json:"offload_share"`
@@ -34,7 +34,7 @@ type series struct {
 	started int64
 }
 
-// watch begins anew at now.
+// watch restarts the series at now.
 func (s *sim) watch() {
 	s.series = series{every: int64(s.cfg.Sample), started: s.now, busyNs: s.n.busyNs, written: s.n.written, moves: s.n.moves}
 	if s.series.every > 0 {
@@ -57,8 +57,8 @@ func (s *sim) sample() {
 		AtS: float64(s.now-r.started) / 1e9, Searches: n, OpsPerS: float64(n) / ns * 1e9,
 		Offload: ratio(float64(r.ways[1]), float64(n)),
 		MeanUs:  ratio(micros(r.took), float64(n)), MostUs: micros(r.most),
-		// Work is counted when it begins: a request that crosses the end
-		// may make it a little more than 1.
+		// Work is counted when it begins: a request that crosses the
+		// interval's end may raise this slightly above 1.
 		CPU:     min((s.n.busyNs-r.busyNs)/ns/float64(s.cl.Server.Cores), 1),
 		Written: ratio(float64(s.n.written-r.written), float64(n)), Moves: s.n.moves - r.moves,
 	})

@@ -4,18 +4,17 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 )
 
-// server is the host with the tree: cores, and workers that want them.
+// server is the host with the tree: cores, and workers that run on them.
 type server struct {
 	cores    cores
 	workers  []worker
 	turns    []turn // of the cores, when polling threads outnumber them
 	waiting  int    // requests that arrived and were not begun
 	polling  bool
-	slowdown float64 // what crowding makes of a request's work
+	slowdown float64 // the factor of crowding on a request's work
 }
 
-// worker serves the requests of its connections, in the order in which
-// they came.
+// worker serves the requests of its connections, in order of arrival.
 type worker struct {
 	inbox  fifo
 	serves uint32 // call
@@ -23,10 +22,10 @@ type worker struct {
 	since  int64 // asleep since
 
 	// Of a polling thread that shares a core:
-	gen   uint16 // of its evPolled; another one is out of date
+	gen   uint16 // of its evPolled; another one is obsolete
 	doing bool   // it has begun a request
-	ends  int64  // when it is done, while it has the core
-	left  int64  // what is left to do, while it has not
+	ends  int64  // end of the request, while it has the core
+	left  int64  // its remaining work, while it has no core
 }
 
 type workerState uint8
@@ -38,7 +37,7 @@ const (
 	serving
 )
 
-// ticker is what stands in line for the work of a heartbeat.
+// ticker is the id that queues for a core to do a heartbeat's work.
 const ticker = ^uint32(0)
 
 func (v *server) init(s *sim) {
@@ -59,9 +58,9 @@ func (v *server) init(s *sim) {
 	}
 }
 
-// Bytes of the messages, as package catfish makes them: a header of package
-// fastmsg, then for requests collection and limit (8) and a rectangle (32),
-// for inserts an id more (8); answers have 40 for each object.
+// Bytes of the messages, as in package catfish: a header of package fastmsg,
+// then for requests collection and limit (8) and a rectangle (32), for inserts
+// an id more (8); answers have 40 for each object.
 const (
 	searchBytes  = fastmsg.HeaderBytes + 8 + 32
 	insertBytes  = searchBytes + 8
@@ -83,7 +82,7 @@ func (s *sim) answerBytes(c *call) float64 {
 	return fastmsg.HeaderBytes + objectBytes*float64(c.search.results)
 }
 
-// atServer is a request at the server's card.
+// atServer: a request is at the server's card.
 func (s *sim) atServer(id uint32) {
 	if t := ns(s.card.serve(s.now, s.requestBytes(&s.calls[id]))); t > s.now {
 		s.schedule(t, evArrived, id, 0)
@@ -92,7 +91,7 @@ func (s *sim) atServer(id uint32) {
 	s.arrived(id)
 }
 
-// arrived is a request in the server's memory.
+// arrived: a request is in the server's memory.
 func (s *sim) arrived(id uint32) {
 	at := s.calls[id].worker
 	v := &s.server.workers[at]
@@ -115,7 +114,7 @@ func (s *sim) arrived(id uint32) {
 	s.schedule(s.now+ns(k.WakeLatencyNs), evWoken, at, 0)
 }
 
-// line puts a worker in line for a core.
+// line queues a worker for a core.
 func (s *sim) line(at uint32) {
 	v := &s.server.workers[at]
 	woke := v.state == waking
@@ -128,7 +127,7 @@ func (s *sim) line(at uint32) {
 	}
 }
 
-// granted is whoever got a core of the server.
+// granted: a worker or the ticker got a core of the server.
 func (s *sim) granted(at uint32) {
 	if at == ticker {
 		s.tick()
@@ -150,7 +149,7 @@ func (s *sim) serve(at uint32) {
 	s.schedule(s.now+ns(takes), evServed, at, 0)
 }
 
-// work is what a request costs the core that serves it. A worker that
+// work is the time of a request on the core that serves it. A worker that
 // waits for the tree's writer keeps its core.
 func (s *sim) work(c *call) float64 {
 	k := &s.cl.Server
@@ -170,8 +169,8 @@ func (s *sim) work(c *call) float64 {
 	return takes * s.server.slowdown
 }
 
-// served is a request that is done: its answer goes out, and the worker
-// goes on with what else came, or sleeps.
+// served: a request is done: its answer goes out, and the worker serves the
+// next request, or sleeps.
 func (s *sim) served(at uint32) {
 	v := &s.server.workers[at]
 	s.respond(v.serves)

@@ -11,18 +11,18 @@ import (
 
 // The kinds of events, by the path of a request.
 const (
-	evThought      kind = iota // call: its pause is over
+	evThought      kind = iota // call: its pause ends
 	evRan                      // call: its work on a client core is done
 	evAtServer                 // call: the request is at the server's card
 	evArrived                  // call: it is in the server's memory
 	evWoken                    // worker: it may queue for a core
 	evServed                   // worker: a request is answered
 	evPolled                   // thread, sub generation: the same, of a polling thread
-	evSlice                    // core: a polling thread's turn ends
+	evSlice                    // core: a polling thread's slice ends
 	evPosted                   // call: the server's card sends its answer, of scheme fetch
 	evAnswer                   // call: the answer is at the client's card
 	evTaken                    // call: it is in the client's memory
-	evNoticed                  // call: its caller knows
+	evNoticed                  // call: its caller sees it
 	evRead                     // call, sub node: a read is at the server's card
 	evBlock                    // call, sub node: its bytes are at the client's card
 	evTorn                     // the same, but a writer was changing them
@@ -36,15 +36,14 @@ const (
 	evTicked                   // the server's work for it is done
 	evHeartbeat                // client, sub slot: it is in the client's mailbox
 	evAcked                    // call: its request's acknowledgement is at the client's card
-	evFetch                    // call: a fetch, or what asks for a written answer, is at the server's card
+	evFetch                    // call: a fetch, or a request for a written answer, is at the server's card
 	evFetchServed              // call: the server's card has done it
-	evFetched                  // call: what came back is at the client's card
+	evFetched                  // call: the bytes are at the client's card
 	evFetchHere                // call: it is in the client's memory
-	evSample                   // an interval of a watched run is over
+	evSample                   // an interval of a watched run ends
 )
 
-// sim is one simulation. It is made anew for each run and used by one
-// goroutine.
+// sim is one simulation. Each run makes a new one, used by one goroutine.
 type sim struct {
 	queue
 	cfg Config
@@ -63,9 +62,9 @@ type sim struct {
 	writer     writer
 	heartbeats heartbeats
 	series     series
-	shown      shown // what a policy is shown
+	shown      shown // a policy's view of a search
 
-	clock   func() time.Time // what policies are given
+	clock   func() time.Time // the clock of policies
 	latency time.Duration    // one way, see Fabric
 	inserts int              // next of the workload's
 	n       counts
@@ -73,9 +72,9 @@ type sim struct {
 	byOp    [2]*bench.Latency // searches, inserts
 }
 
-// counts are since the warm-up.
+// counts counts since the warm-up.
 type counts struct {
-	ways                  [2]uint64 // searches finished, by way
+	ways                  [2]uint64 // searches finished, by path
 	inserts               uint64
 	reads, torn, restarts uint64
 	lines, repairs        uint64 // of cached nodes
@@ -96,12 +95,12 @@ type counts struct {
 type client struct {
 	engine  *policy.Engine
 	load    policy.Load // the newest heartbeat
-	pending bool        // it was not taken
+	pending bool        // the engine has not taken it
 	knows   int64       // time of the newest header that a walk of it has read
 	sent    uint64      // sequence number of the latest heartbeat
-	walks   uint64      // that began, of schemes that keep nodes
-	reads   int         // since others were let run
-	rule    *trial.Rule // who moves its answers, of scheme fetch
+	walks   uint64      // begun, in schemes that cache nodes
+	reads   int         // since the last yield
+	rule    *trial.Rule // whether its answers are fetched or written, of scheme fetch
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
@@ -163,7 +162,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		}
 		s.schedule(at, evThought, uint32(i), 0)
 	}
-	if !sch.TCP && !sch.Fetch { // What a heartbeat says is fetched with answers.
+	if !sch.TCP && !sch.Fetch { // Clients fetch the heartbeat's data with answers.
 		s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, 0, 0)
 	}
 	return s, nil

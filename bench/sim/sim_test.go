@@ -15,7 +15,7 @@ import (
 
 var testCache Cache
 
-// small is a workload of a tree that takes a tenth of a second to make.
+// small is a workload of a tree that takes a tenth of a second to build.
 func small(t testing.TB, scale string) *Workload {
 	t.Helper()
 	return workload(t, Spec{Dataset: "uniform", Objects: 100_000, Scale: scale, NodeBytes: 1024, Seed: 1})
@@ -40,8 +40,8 @@ func openCluster(t testing.TB, name string) *Cluster {
 	return cl
 }
 
-// bare is the paper's cluster where nothing takes time: tests switch on
-// what they look at.
+// bare is the paper's cluster with all times 0: tests set those that they
+// examine.
 func bare(t testing.TB) *Cluster {
 	t.Helper()
 	cl := openCluster(t, "paper")
@@ -123,8 +123,8 @@ func TestClosedLoopLaws(t *testing.T) {
 			cl.Client.ThinkResultNs = 0
 			r := simulate(t, Config{Cluster: cl, Scheme: scheme, Clients: n,
 				Duration: 50 * time.Millisecond, Warmup: 20 * time.Millisecond}, w)
-			// What waits for a core of a client before it begins is in
-			// neither; there are enough of them.
+			// Neither includes the time that a call waits for a client's core
+			// before it begins; the cores suffice.
 			if got := r.OpsPerS * (r.MeanUs + 30) * 1e-6; math.Abs(got/float64(n)-1) > 0.02 {
 				t.Errorf("%s: Little's law gives %.2f of %d clients", scheme, got, n)
 			}
@@ -150,8 +150,7 @@ func TestClosedLoopLaws(t *testing.T) {
 	}
 }
 
-// Each limit of the cards shows, alone, as the throughput that arithmetic
-// gives.
+// Each limit of the cards alone gives the throughput that arithmetic predicts.
 func TestCardLimits(t *testing.T) {
 	w := small(t, "1e-2")
 	reads := w.Reads + 1 // the header
@@ -197,7 +196,7 @@ func TestCardLimits(t *testing.T) {
 		cl.Fabric.LatencyNs, cl.TCP.LatencyNs = 1000, 1000
 		cl.Client.NIC.HeaderBytes, cl.Server.NIC.HeaderBytes, cl.TCP.NIC.HeaderBytes = 30, 30, 90
 		cl.Client.NIC.PacketBytes, cl.Server.NIC.PacketBytes = 4096, 4096
-		// Heartbeats use the cards too, and are not what is looked at.
+		// Heartbeats use the cards too, and are not examined here.
 		cl.Heartbeat.IntervalNs = 1e10
 		c.set(cl)
 		r := simulate(t, Config{Cluster: cl, Scheme: c.scheme, Clients: 256,
@@ -228,7 +227,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// Inserts are serial, and disturb searches that read what they write.
+// Inserts are serial, and disturb searches that read the same nodes.
 func TestWriter(t *testing.T) {
 	w := small(t, "1e-5")
 	cl := bare(t)
@@ -240,7 +239,7 @@ func TestWriter(t *testing.T) {
 	if math.Abs(r.OpsPerS/1e5-1) > 0.01 || math.Abs(r.Writer-1) > 0.01 || r.ByOp["insert"].Count == 0 {
 		t.Errorf("%.0f inserts/s of 10 us each, writer busy %.2f", r.OpsPerS, r.Writer)
 	}
-	// A tree of a hundred leaves, so that they meet.
+	// A tree of a hundred leaves, so that searches meet inserts.
 	w = workload(t, Spec{Dataset: "uniform", Objects: 2000, Scale: "1e-2", NodeBytes: 1024, Seed: 1})
 	r = simulate(t, Config{Cluster: cl, Scheme: "offload", Clients: 64, Mix: [2]int{50, 50},
 		Duration: 100 * time.Millisecond, Warmup: 10 * time.Millisecond}, w)

@@ -7,13 +7,13 @@ import (
 	"github.com/catfish-index/catfish/bench"
 )
 
-// Verbs is a loop of threads that start one operation after the other, each
-// when the one before is complete: table I of RFP, and its figure of in-bound
-// reads. No service takes part.
+// Verbs is a loop of threads that start operations sequentially, each when the
+// previous one is complete: table I of RFP, and its figure of in-bound reads.
+// No service takes part.
 type Verbs struct {
 	Cluster *Cluster
 	// FromServer: the server's threads start the operations, on the client
-	// machines in turn. Otherwise the clients' threads do, on the server.
+	// machines round robin. Otherwise the clients' threads do, on the server.
 	FromServer bool
 	Op         MicroOp // MicroRead or MicroWrite
 	Bytes      int
@@ -22,10 +22,10 @@ type Verbs struct {
 	Seed       uint64
 }
 
-// verbsNs is how long is simulated: thousands of operations.
+// verbsNs is the simulated time: thousands of operations.
 const verbsNs = 4e6
 
-// The events of a verbs.
+// The events of a verbs simulation.
 const (
 	verbPost  kind = iota // thread: the operation goes to its card
 	verbThere             // thread: it is at the other card
@@ -33,7 +33,7 @@ const (
 	verbBack              // thread: the answer or acknowledgement is at its card
 )
 
-// Mops simulates it, and returns million operations a second. Errors wrap
+// Mops simulates v, and returns million operations a second. Errors wrap
 // bench.ErrConfig.
 func (v Verbs) Mops() (float64, error) {
 	if err := v.Cluster.Validate(); err != nil {
@@ -57,7 +57,7 @@ func (v Verbs) Mops() (float64, error) {
 	for i := range clients {
 		clients[i] = newCard(k.NIC, (v.Threads+v.Machines-1)/v.Machines)
 	}
-	// near is where a thread runs, far what it reads or writes.
+	// near is the thread's card, far that of the memory it reads or writes.
 	near := func(id uint32) (near, far *card) {
 		c := &clients[int(id)%v.Machines]
 		if v.FromServer {
@@ -100,7 +100,7 @@ func (v Verbs) Mops() (float64, error) {
 	return float64(done) * 1e3 / (verbsNs - float64(warm)), nil
 }
 
-// limit is a whole number of a configuration and what it may be.
+// limit is a whole number of a configuration and its range.
 type limit struct {
 	name            string
 	value, min, max int

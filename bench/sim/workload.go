@@ -16,7 +16,7 @@ import (
 // bench.ErrConfig.
 var ErrWorkload = fmt.Errorf("%w: workload", bench.ErrConfig)
 
-// Spec says which tree is searched, and by what.
+// Spec says which tree is searched, and with which queries.
 type Spec struct {
 	Dataset   string // a name or file that package datasets opens
 	Objects   int    // of a generator
@@ -27,7 +27,7 @@ type Spec struct {
 	// inserted one by one after the others were loaded at once.
 	Inserted float64
 	// Inserts are what simulations insert; "": PaperInserts, or DataInserts
-	// where queries are of a set and so have no scale.
+	// where queries come from a set and so have no scale.
 	Inserts bench.Inserts
 	Seed    uint64
 }
@@ -42,7 +42,7 @@ func (s Spec) inserts() bench.Inserts {
 	return bench.PaperInserts
 }
 
-// treeText says in words how the tree is made.
+// treeText describes in words how the tree is built.
 func (s Spec) treeText() string {
 	text := bench.TreeText(s.Strategy, s.Inserted == 1)
 	if s.Inserted > 0 && s.Inserted < 1 {
@@ -51,16 +51,16 @@ func (s Spec) treeText() string {
 	return text
 }
 
-// sampledSearches is how many queries are carried out on the real tree.
-// The mean of the nodes read by small ones has a standard error of 1 %
-// after a thousand of them.
+// sampledSearches is how many queries run on the real tree. The mean of the
+// nodes read by small ones has a standard error of 1 % after a thousand of
+// them.
 const sampledSearches = 4096
 
-// sampledInserts is how many objects are inserted into it, to see which
-// nodes they change: one in 25 splits a leaf, so 80 of them do.
+// sampledInserts is how many objects are inserted, to see which nodes they
+// change: one in 25 splits a leaf, so 80 of them do.
 const sampledInserts = 2048
 
-// node is one that a search reads. Its children follow one another in the
+// node is one node that a search reads. Its children are adjacent in the
 // search's list.
 type node struct {
 	chunk    uint32
@@ -79,14 +79,14 @@ type search struct {
 	results uint32
 }
 
-// insert is one real insertion: what it changed.
+// insert is one real insertion: the nodes that it changed.
 type insert struct {
 	first, nodes uint32 // of changes
-	moved        uint32 // so many of them, the first ones, have the stamp of a move
+	moved        uint32 // number of them, the first ones, with the stamp of a move
 }
 
-// Workload is what real searches and inserts of one tree cost. It does
-// not change; many simulations may use it at once.
+// Workload has the costs of real searches and inserts of one tree. It is
+// immutable; many simulations may use it at once.
 type Workload struct {
 	Spec     Spec
 	Objects  int
@@ -100,15 +100,15 @@ type Workload struct {
 	changes  []uint32 // chunks
 }
 
-// Cache keeps workloads, since the tree takes a second and more to make.
-// The zero value is empty.
+// Cache keeps workloads, since the tree takes a second and more to build. The
+// zero value is empty.
 type Cache struct {
 	mu   sync.Mutex
 	made map[Spec]*Workload
 }
 
-// Get returns the workload of s, made now if it was not before; note is
-// called if it is. Errors wrap ErrWorkload.
+// Get returns the workload of s, which it makes the first time; note is called
+// if it does. Errors wrap ErrWorkload.
 func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +130,7 @@ func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
 // NewWorkload builds the tree and searches it. Errors wrap ErrWorkload.
 func NewWorkload(s Spec) (*Workload, error) { return newWorkload(s, func(string) {}) }
 
-// newWorkload tells note how far the inserts are.
+// newWorkload reports the progress of inserts to note.
 func newWorkload(s Spec, note func(string)) (*Workload, error) {
 	w, err := makeWorkload(s, note)
 	if err != nil && !errors.Is(err, bench.ErrConfig) {
@@ -221,8 +221,8 @@ func sampleQueries(s Spec, items []rstar.Item) (qs []rstar.Rect, bounds rstar.Re
 	return qs, bounds, nil
 }
 
-// reader reads a tree's slab as a remote client does. Nobody writes
-// meanwhile, so no read is torn.
+// reader reads a tree's slab like a remote client. No writer runs meanwhile,
+// so no read is torn.
 type reader struct {
 	mem   []byte
 	bytes int
@@ -262,12 +262,12 @@ func (r *reader) word(chunk uint32, word int) uint64 {
 	return binary.LittleEndian.Uint64(r.mem[int(chunk)*r.bytes+8*word:])
 }
 
-// maxNodes of one search, so that 15 bits number them, one of which means
-// the slab's header; a 16th one says that only a node's line is read, or a
-// leaf's heads.
+// maxNodes of one search, so that 15 bits number them, one number for the
+// slab's header; a 16th bit says that only a node's line is read, or a leaf's
+// heads.
 const maxNodes = 1<<15 - 1
 
-// addSearch carries q out, level by level.
+// addSearch executes q, level by level.
 func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
 	first := len(w.nodes)
 	w.nodes = append(w.nodes, node{chunk: r.h.Root})
@@ -310,8 +310,8 @@ func (w *Workload) addSearch(r *reader, q rstar.Rect) error {
 	return nil
 }
 
-// sampleInserts inserts objects and notes which nodes each changes: on the way to it, beside it (a split, or
-// sharing with a neighbour) and new ones.
+// sampleInserts inserts objects and notes which nodes each changes: on the
+// path to it, beside it (a split, or sharing with a neighbour) and new ones.
 func (w *Workload) sampleInserts(t *rstar.Tree, r *reader, bounds rstar.Rect) error {
 	next, err := w.Spec.inserts().Rects(w.Spec.Dataset, w.Spec.Scale, bounds, w.Spec.Seed, 1)
 	if err != nil {
@@ -350,8 +350,8 @@ func (w *Workload) sampleInserts(t *rstar.Tree, r *reader, bounds rstar.Rect) er
 	return nil
 }
 
-// changedBy notes the changed ones among a node that a new object may be
-// under, and its children.
+// changedBy notes the changed nodes among one that may contain a new object,
+// and its children.
 func (w *Workload) changedBy(r *reader, rect rstar.Rect, chunk uint32, level int, seen []uint64) error {
 	note := func(c uint32) {
 		if v := r.version(c); v != seen[c] {

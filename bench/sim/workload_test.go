@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// What a workload says of searches is what the tree itself says.
+// A workload's costs of searches equal the tree's own.
 func TestWorkloadIsReal(t *testing.T) {
 	for _, s := range []Spec{
 		{Dataset: "uniform", Objects: 50_000, Scale: "1e-2", NodeBytes: 1024, Inserted: 1, Seed: 3},
@@ -72,7 +72,7 @@ func TestWorkloadIsReal(t *testing.T) {
 			if in.moved > 0 {
 				moved++
 			}
-			// A split changes a leaf, makes another and tells the parent.
+			// A split changes a leaf, makes another and changes the parent.
 			if in.nodes == 0 || in.moved > in.nodes || in.moved == 1 {
 				t.Fatalf("%+v: an insert changed %d nodes, moved %d", s, in.nodes, in.moved)
 			}
@@ -82,7 +82,7 @@ func TestWorkloadIsReal(t *testing.T) {
 				}
 			}
 		}
-		// 0.04 moves an insert by docs/decisions/revised.md, with larger
+		// 0.04 moves per insert in docs/decisions/revised.md, with larger
 		// nodes; here leaves are half as large.
 		if share := float64(moved) / sampledInserts; s.Inserted == 1 && (share < 0.02 || share > 0.2) {
 			t.Errorf("%+v: %.3f of the inserts moved", s, share)
@@ -106,7 +106,7 @@ func TestWorkloadErrors(t *testing.T) {
 	}
 }
 
-// A workload is made once.
+// A workload is built once.
 func TestCache(t *testing.T) {
 	var c Cache
 	notes := 0

@@ -1,4 +1,4 @@
-// Package stats has the arithmetic that figures share.
+// Package stats has the arithmetic of medians and ratios.
 package stats
 
 import (
@@ -20,9 +20,9 @@ type Figure struct {
 	Value *float64
 }
 
-// Summarize sets each figure of a row to the median of what the runs, at least
-// one, have in its place. Of several runs it returns the smallest and the
-// largest value of each, else nil.
+// Summarize sets each figure of a row to the median of the runs' figures in
+// its place, of at least one run. For several runs it returns the smallest and
+// the largest value of each, else nil.
 func Summarize(row []Figure, runs [][]Figure) map[string][2]float64 {
 	var spread map[string][2]float64
 	if len(runs) > 1 {
@@ -41,8 +41,7 @@ func Summarize(row []Figure, runs [][]Figure) map[string][2]float64 {
 	return spread
 }
 
-// Ratio is a by b, and 0 without a denominator, so that rows stay valid
-// JSON.
+// Ratio is a/b, and 0 if b is 0, so that rows stay valid JSON.
 func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -50,5 +49,5 @@ func Ratio(a, b float64) float64 {
 	return a / b
 }
 
-// Micros are microseconds.
+// Micros converts d to microseconds.
 func Micros(d time.Duration) float64 { return float64(d) / 1e3 }

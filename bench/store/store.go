@@ -1,5 +1,5 @@
-// Package store keeps what a long run has finished, so that an interrupted
-// one goes on where it was.
+// Package store keeps the results of a long run, so that an interrupted run
+// can continue.
 package store
 
 import (
@@ -26,9 +26,9 @@ type Lines[T any] struct {
 	all  map[string]T
 }
 
-// Open reads a file, which it makes if need be, and its directory. With
-// fresh it discards what is there; else each value must pass check. A line
-// that a killed run left unfinished is cut off; torn says so.
+// Open reads a file, and creates it and its directory if they are missing.
+// With fresh it discards the values; else each value must pass check. It cuts
+// off a line that a killed run left unfinished; torn reports this.
 func Open[T any](path string, fresh bool, key func(T) string, check func(T) error) (l *Lines[T], torn bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, false, fmt.Errorf("store: %w", err)
@@ -71,7 +71,7 @@ func Open[T any](path string, fresh bool, key func(T) string, check func(T) erro
 	return l, torn, nil
 }
 
-// read takes the whole lines, and returns where the last one ends.
+// read decodes the whole lines, and returns the end of the last one.
 func (l *Lines[T]) read(check func(T) error) (end int64, err error) {
 	lines := bufio.NewReader(l.file)
 	for n := 1; ; n++ {
@@ -84,7 +84,7 @@ func (l *Lines[T]) read(check func(T) error) (end int64, err error) {
 		}
 		var v T
 		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields() // An older or newer program's.
+		d.DisallowUnknownFields() // Refuse those of an older or newer program.
 		if err := d.Decode(&v); err != nil {
 			return 0, fmt.Errorf("line %d: %w (--fresh discards what is there)", n, err)
 		}
@@ -112,7 +112,7 @@ func (l *Lines[T]) Add(v T) error {
 	return nil
 }
 
-// Has tells whether there is a value of this key.
+// Has reports whether a value of this key exists.
 func (l *Lines[T]) Has(key string) bool {
 	_, ok := l.all[key]
 	return ok
@@ -121,5 +121,5 @@ func (l *Lines[T]) Has(key string) bool {
 // All returns the values by key.
 func (l *Lines[T]) All() map[string]T { return l.all }
 
-// Close ends the use of the file.
+// Close unlocks and closes the file.
 func (l *Lines[T]) Close() error { return l.file.Close() }

@@ -50,7 +50,7 @@ func main() {
 // childArg makes this program a child of its own: childArg ROLE CPUS.
 const childArg = "child"
 
-// work is the life of a child.
+// work runs a child.
 func work(ctx context.Context, role child.Role, cpus string, in io.Reader, out io.Writer) error {
 	set, err := affinity.Parse(cpus)
 	if err == nil {
@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	return errors.Join(err, failed, show(table, rows))
 }
 
-// show prints the rows, and times how much of each peer everybody is.
+// show prints the rows, and each row's throughput as a multiple of each peer's.
 func show(w io.Writer, rows []kv.Row) error {
 	if err := kv.WriteTable(w, rows); err != nil {
 		return err
@@ -129,7 +129,7 @@ func show(w io.Writer, rows []kv.Row) error {
 
 var errUsage = errors.New("bad usage")
 
-// options are what people type.
+// options are the command line's flags.
 type options struct {
 	kv.Config
 	catfish, json string
@@ -188,7 +188,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, o.Validate(o.known())
 }
 
-// schemes are those of a list, and how many operations of each are in flight.
+// schemes parses a list, and returns the in-flight operations of each scheme.
 func (o *options) schemes(list string, peer int) {
 	switch {
 	case list != "":
@@ -217,7 +217,7 @@ func cores(name, list string) (affinity.Set, error) {
 	return set, nil
 }
 
-// known are the schemes that can run: Catfish's need its program.
+// known returns the schemes that can run: Catfish's need its program.
 func (o *options) known() []string {
 	if o.catfish == "" {
 		return kvpeers.Schemes()

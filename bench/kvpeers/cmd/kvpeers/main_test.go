@@ -65,7 +65,7 @@ func TestSpawner(t *testing.T) {
 	}
 }
 
-// A child without a parent ends, and one that is nobody's is refused.
+// A child without a parent ends, and an unknown role is refused.
 func TestWork(t *testing.T) {
 	for _, role := range []string{string(kv.ServerRole), string(kv.ClientRole)} {
 		if err := childOf(t, role); err != nil {
@@ -82,7 +82,7 @@ func childOf(t *testing.T, role string) error {
 	return work(t.Context(), child.Role(role), "", strings.NewReader(""), io.Discard)
 }
 
-// Ratios are to peers only, and where there are some.
+// Ratios are to peers only, and printed only if there are peers.
 func TestShow(t *testing.T) {
 	row := func(scheme string, ops float64) (r kv.Row) {
 		r.Scheme, r.OpsPerS, r.Runs = scheme, ops, []float64{ops}

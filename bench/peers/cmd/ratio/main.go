@@ -1,6 +1,6 @@
-// Command ratio prints what `make bench-tree` measured as a table: a row
-// for each operation, the median of each library, and catfish divided by
-// tidwall, round by round.
+// Command ratio prints the results of `make bench-tree` as a table: a row for
+// each operation, the median of each library, and catfish divided by tidwall,
+// round by round.
 //
 //	ratio FILE
 package main
@@ -37,7 +37,7 @@ func run(path string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Only read: nothing is lost by an error of Close.
+	// The file was only read: an error of Close loses nothing.
 	defer func() { _ = f.Close() }()
 	t, err := parse(f)
 	if err != nil {
@@ -72,7 +72,7 @@ func (t *table) print(w io.Writer) {
 		}
 		fmt.Fprintf(tw, "\t%s\t%s\n", ratio(r.values[subject], r.values[baseline]), r.byBest())
 	}
-	// Writing to a terminal or a pipe: nobody is left to tell.
+	// The output is a terminal or a pipe: an error cannot be reported.
 	_ = tw.Flush()
 }
 
@@ -84,7 +84,7 @@ func number(vs []float64) string {
 	return fmt.Sprintf("%.4g", stats.Median(vs))
 }
 
-// ratio pairs the rounds: what slowed one down slowed both.
+// ratio pairs the rounds: disturbances of a round slowed both.
 func ratio(a, b []float64) string {
 	n := min(len(a), len(b))
 	if n == 0 {
@@ -97,7 +97,7 @@ func ratio(a, b []float64) string {
 	return fmt.Sprintf("%.3f [%.3f, %.3f]", stats.Median(rs), slices.Min(rs), slices.Max(rs))
 }
 
-// byBest compares with the best library that is not ours.
+// byBest compares with the best of the other libraries.
 func (r *row) byBest() string {
 	best := ""
 	for impl, vs := range r.values {

@@ -26,14 +26,14 @@ type table struct {
 type row struct {
 	name, unit string
 	values     map[string][]float64 // by library, a value for each round
-	disturbed  bool                 // something else ran on the core
+	disturbed  bool                 // another program ran on the core
 }
 
-// A row whose process had less of its core than this was disturbed; an
-// idle machine shows 99 and more. Its processor time is then nearer to
-// what it takes alone than its wall time is: at a share of 63 % a search
-// of 140 ns took 219 ns of wall time and 139 ns of processor time. It is
-// not the same, since the other program empties the caches.
+// A row whose process had less of its core than this was disturbed; an idle
+// machine shows 99 and more. Its processor time is then nearer to its
+// undisturbed time than its wall time: at a share of 63 % a search of 140 ns
+// took 219 ns of wall time and 139 ns of processor time. It is not equal,
+// since the other program evicts the caches.
 const minCorePercent = 95
 
 var errNoRows = errors.New("no results in it")
@@ -86,8 +86,8 @@ func parse(r io.Reader) (*table, error) {
 	return t, nil
 }
 
-// splitName takes impl=X out of a name, which is its last part, and the
-// number of processors that go test puts behind it.
+// splitName cuts off impl=X, the last part of a name, and the number of
+// processors that go test appends.
 func splitName(full string) (name, impl string, ok bool) {
 	full = strings.TrimPrefix(full, "BenchmarkTree/")
 	name, impl, ok = strings.Cut(full, "/impl=")

@@ -1,22 +1,22 @@
 //go:build linux
 
-// Command servers measures Catfish over shared memory beside other servers
-// that answer "what is in this rectangle": Redis, PostGIS and Tile38, as far
-// as their programs are found. It prints a table in Markdown.
+// Command servers measures Catfish over shared memory and other servers that
+// answer "what is in this rectangle": Redis, PostGIS and Tile38, as far as
+// their programs are found. It prints a table in Markdown.
 //
 //	make build && cd bench/peers
 //	go run ./cmd/servers           2,000,000 objects, five rounds: minutes
 //	go run ./cmd/servers -quick    20,000 objects, one round: seconds
 //
 // All servers are started and loaded first, each pinned to -server-core; this
-// process, pinned to -client-core, is the client of all. A round measures
-// every server in turn, and every other round goes backwards. Clients are
-// closed loops with a connection each.
+// process, pinned to -client-core, is the client of all. A round measures all
+// servers, and every other round runs backwards. Clients are closed loops with
+// a connection each.
 //
 // The objects are uniform rectangles in the unit square, as degrees where a
-// server wants any; Redis, which has only points, holds their centers. Queries
-// are squares of such a size that the expected number of results is the same
-// for all; the table has the mean that was found.
+// server needs them; Redis, which has only points, holds their centers.
+// Queries are squares of a size at which the expected number of results is the
+// same for all; the table has the mean found.
 package main
 
 import (
@@ -54,7 +54,7 @@ type bench struct {
 // seed of data and queries.
 const seed = 1
 
-// shapes are the columns of the table, and what was measured of one server.
+// shapes are the columns of the table, the measurements of one server.
 var shapes = []struct{ results, clients int }{{1, 1}, {1, 8}, {100, 1}, {100, 8}}
 
 type cell struct{ rates, found []float64 }
@@ -106,7 +106,7 @@ func pin(core int) error {
 }
 
 func (b *bench) run(ctx context.Context, only string, quick bool) error {
-	debug.SetGCPercent(400) // the objects stay: collecting seldom is enough
+	debug.SetGCPercent(400) // the objects stay live: rare collections suffice
 	all, err := find(only, b.catfish)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (b *bench) measure(ctx context.Context, s *server, results float64, clients
 	return rate, float64(items) / float64(calls), err
 }
 
-// loop is one client: a warm-up, then what counts. It looks at the clock at
+// loop is one client: a warm-up, then the measured time. It reads the clock at
 // every eighth call, since that costs the fastest servers the most.
 func (b *bench) loop(ctx context.Context, search searchFunc, qs []rstar.Rect) (calls, items int, took time.Duration, err error) {
 	start, measured := time.Now(), false
@@ -198,7 +198,7 @@ func (b *bench) loop(ctx context.Context, search searchFunc, qs []rstar.Rect) (c
 	}
 }
 
-// queries draws squares that find so many objects on average. Of n rectangles
+// queries draws squares that find results objects on average. Of n rectangles
 // with edges of mean e a square of edge s meets n*(s+e)^2, of points n*s^2.
 func (b *bench) queries(results float64, points bool, client uint64) []rstar.Rect {
 	side := math.Sqrt(results / float64(b.objects))

@@ -33,14 +33,14 @@ func (c *resp) add(args ...string) {
 	}
 }
 
-// flush sends what is queued.
+// flush sends the queued commands.
 func (c *resp) flush() error {
 	_, err := c.Write(c.out)
 	c.out = c.out[:0]
 	return err
 }
 
-// do is one command, and the number of strings in its answer.
+// do runs one command, and returns the number of strings in its answer.
 func (c *resp) do(args ...string) (int, error) {
 	c.add(args...)
 	if err := c.flush(); err != nil {
@@ -49,7 +49,7 @@ func (c *resp) do(args ...string) (int, error) {
 	return c.reply()
 }
 
-// reply counts the strings of an answer, those of arrays within it, too.
+// reply counts the strings of an answer, those of nested arrays included.
 func (c *resp) reply() (strings int, err error) {
 	line, err := c.r.ReadSlice('\n')
 	if err != nil || len(line) < 4 {
@@ -79,7 +79,7 @@ func (c *resp) reply() (strings int, err error) {
 	return strings, nil
 }
 
-// startRESP starts a server and has add put the objects in, many at a time.
+// startRESP starts a server and calls add to store the objects, many at a time.
 func startRESP(ctx context.Context, b *bench, s *server, add func(c *resp, id string, r rstar.Rect), args ...string) error {
 	if err := s.place(); err != nil {
 		return err

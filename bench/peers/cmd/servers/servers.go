@@ -28,10 +28,10 @@ import (
 // searchFunc returns how many objects are in a rectangle.
 type searchFunc func(ctx context.Context, r rstar.Rect) (int, error)
 
-// server is a program that is measured.
+// server is a measured program.
 type server struct {
 	name, title string
-	program     string // "": it is not there
+	program     string // "": not installed
 	needs       string // how to get it
 	points      bool   // it holds points
 	start       func(ctx context.Context, b *bench, s *server) error
@@ -39,7 +39,7 @@ type server struct {
 
 	addr, port, dir string
 	cmd             *exec.Cmd
-	ended           chan struct{} // cmd has
+	ended           chan struct{} // closed when cmd has ended
 	output          bytes.Buffer  // of cmd
 }
 
@@ -69,7 +69,7 @@ func names() (all []string) {
 	return all
 }
 
-// find returns the servers that are there, and says what the others need.
+// find returns the installed servers, and prints what the others need.
 func find(only, catfishProgram string) (found []*server, err error) {
 	wanted := strings.Split(only, ",")
 	for _, n := range wanted {
@@ -100,7 +100,8 @@ func (s *server) run(ctx context.Context, b *bench, as *syscall.Credential, read
 	}
 	s.cmd = exec.Command("taskset", append([]string{"-c", strconv.Itoa(b.server)}, args...)...)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.output, &s.output
-	// A group of its own: Ctrl-C is ours, stop ends it in order.
+	// A process group of its own: Ctrl-C reaches this process only, stop ends
+	// it in order.
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Setpgid: true, Pdeathsig: syscall.SIGINT}
 	if err := s.cmd.Start(); err != nil {
 		return err
@@ -244,7 +245,7 @@ func startPostGIS(ctx context.Context, b *bench, s *server) error {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	var c *pgx.Conn
-	// In its favour: nothing is kept, all fits in memory.
+	// In its favour: it keeps nothing on disk, all data fits in memory.
 	if err := s.run(ctx, b, as, func() (err error) { c, err = dialPostgres(ctx, s); return err },
 		s.program, "-D", "DIR/data", "-h", "127.0.0.1", "-p", "PORT", "-c", "unix_socket_directories=",
 		"-c", "fsync=off", "-c", "shared_buffers=1GB", "-c", "maintenance_work_mem=512MB",
@@ -276,7 +277,7 @@ func dialPostgres(ctx context.Context, s *server) (*pgx.Conn, error) {
 	return pgx.Connect(ctx, "postgres://postgres@"+s.addr+"/postgres?sslmode=disable")
 }
 
-// connectPostGIS leaves it to pgx to prepare what it is asked.
+// connectPostGIS connects by pgx, which prepares the queries.
 func connectPostGIS(ctx context.Context, s *server) (searchFunc, func(), error) {
 	c, err := dialPostgres(ctx, s)
 	if err != nil {
