@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An altitude that comes late fits no columns lon and lat: the error names the flag that
-// makes room. A search, which has all features at hand, writes WKT.
+// An altitude after the first rows does not fit the columns lon and lat: the error names
+// the flag that makes room. A search holds all features and writes WKT.
 func TestLateAltitude(t *testing.T) {
 	_, addr, _ := serve(t)
 	var rows strings.Builder
@@ -34,8 +34,8 @@ func TestLateAltitude(t *testing.T) {
 	fail(t, exitUsage, at(addr, "export", "--geometry", "wkt"), "--geometry is of csv, and the format is geojson")
 }
 
-// What is loaded with altitudes is written with them, over each path, and what was
-// written is loaded and written again as the same bytes.
+// Features loaded with altitudes are written with them, over each path, and a written
+// file is loaded and written again as the same bytes.
 func TestAltitudes(t *testing.T) {
 	_, addr, _ := serve(t)
 	lines := []string{

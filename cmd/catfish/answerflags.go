@@ -27,7 +27,7 @@ type answerFlags struct {
 
 var answerFlagNames = []string{"format", "fields", "no-geometry"}
 
-// fieldFlags say which parts of features are asked for.
+// fieldFlags say which parts of features are requested.
 type fieldFlags struct {
 	fields     []string
 	noGeometry bool
@@ -39,7 +39,7 @@ func (f *fieldFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.noGeometry, "no-geometry", false, "features: without their geometries")
 }
 
-// selection is what is asked for.
+// selection returns the requested parts.
 func (f *fieldFlags) selection() catfish.FeatureFields {
 	return catfish.FeatureFields{Fields: f.fields, NoGeometry: f.noGeometry}
 }
@@ -63,7 +63,7 @@ func (f *answerFlags) check(asJSON bool) error {
 	return nil
 }
 
-// place is what of a feature is printed.
+// place returns the parts of a feature to print.
 func (f *answerFlags) place(x catfish.Feature) (places.Place, error) {
 	p := places.Place{ID: x.ID, Geometry: x.Geometry, Altitudes: x.Altitudes, Properties: x.Properties}
 	if len(f.fields) == 0 || p.Properties == nil {
@@ -91,10 +91,10 @@ func (f *answerFlags) place(x catfish.Feature) (places.Place, error) {
 	return p, nil
 }
 
-// featureJSON is a feature with what GeoJSON has no place for.
+// featureJSON is a feature with the fields that GeoJSON does not define.
 type featureJSON struct {
 	ID       string          `json:"id"`
-	Metres   *float64        `json:"distance_m,omitempty"` // of nearest
+	Metres   *float64        `json:"distance_m,omitempty"` // of nearest only
 	Distance *float64        `json:"distance,omitempty"`   // the same in a planar collection
 	Revision uint64          `json:"revision"`
 	Expires  *time.Time      `json:"expires,omitempty"`
@@ -113,20 +113,20 @@ func (f *answerFlags) json(x catfish.Feature) (j featureJSON, err error) {
 	return j, err
 }
 
-// printer writes features one by one, as they come.
+// printer writes features one by one, as they arrive.
 type printer struct {
 	f      *answerFlags
 	a      *app
 	n      int
-	near   bool          // with distances
-	space  feature.Space // of these
+	near   bool          // print distances
+	space  feature.Space // of the distances
 	asJSON bool
 	items  []featureJSON  // of --json
-	rows   []places.Place // of csv, which looks at all
+	rows   []places.Place // of csv, which needs all rows for its columns
 	buf    bytes.Buffer
 }
 
-// printEvery is how much is gathered between writes.
+// printEvery is how many bytes are gathered between writes.
 const printEvery = 64 << 10
 
 func (p *printer) print(x catfish.Feature) error {
@@ -196,8 +196,8 @@ func withDistance(properties json.RawMessage, name string, d float64) (json.RawM
 	return append(append(bytes.Clone(properties[:len(properties)-1]), ','), text[1:]...), nil
 }
 
-// row is a line for people and cut(1): id, geometry, properties, and the distance
-// of a nearest.
+// row is a line for people and cut(1): id, geometry, properties, and for nearest the
+// distance.
 func (p *printer) row(pl places.Place, x catfish.Feature) {
 	fmt.Fprintf(&p.buf, "%s\t%s\t%s", plain([]byte(pl.ID)), geometryText(pl.Geometry), pl.Properties)
 	if p.near {
@@ -210,7 +210,7 @@ func (p *printer) row(pl places.Place, x catfish.Feature) {
 	p.buf.WriteByte('\n')
 }
 
-// maxGeometryText is the longest geometry of a table: some ten positions.
+// maxGeometryText is the longest geometry in a table: about ten positions.
 const maxGeometryText = 120
 
 func geometryText(g orb.Geometry) string {
@@ -254,7 +254,7 @@ func (p *printer) flush() error {
 	return nil
 }
 
-// end completes the answer. next is the cursor of what follows, empty: nothing.
+// end completes the answer. next is the cursor of the next page, empty if there is none.
 func (p *printer) end(next string, info catfish.ConnInfo) error {
 	if p.asJSON {
 		if p.items == nil {
@@ -312,7 +312,7 @@ func (p *printer) end(next string, info catfish.ConnInfo) error {
 	return nil
 }
 
-// columns are those of all rows, in the order in which they first come.
+// columns returns the columns of all rows, in the order in which they first occur.
 func (p *printer) columns(given []string) []string {
 	if len(given) > 0 {
 		return given
@@ -329,7 +329,7 @@ func (p *printer) columns(given []string) []string {
 	return given
 }
 
-// memberNames are the names of an object's members, in their order.
+// memberNames returns the names of an object's members, in their order.
 func memberNames(object json.RawMessage) (names []string) {
 	if object == nil {
 		return nil
@@ -351,7 +351,7 @@ func memberNames(object json.RawMessage) (names []string) {
 	return names
 }
 
-// shellWord quotes what a shell would take apart.
+// shellWord quotes a word that a shell would split or expand.
 func shellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:,+@", r))

@@ -18,15 +18,15 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// areaFlags say which features are wanted. --bbox is the command's own where it is
-// of boxes, too.
+// areaFlags say which features are wanted. A command that also searches boxes registers
+// --bbox itself.
 type areaFlags struct {
 	bbox, near, circle, within, relation, filter string
 	radius                                       float64
 	flags                                        *pflag.FlagSet
 }
 
-// areaFlagNames are those that only features know.
+// areaFlagNames are the flags that only apply to features.
 var areaFlagNames = []string{"near", "radius", "circle", "within", "relation", "filter"}
 
 var relations = []string{"intersects", "within", "contains"}
@@ -41,13 +41,13 @@ func (f *areaFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.relation, "relation", "intersects", "features: what must hold of them and the area: intersects, within or contains it")
 	fs.StringVar(&f.filter, "filter", "", `features: condition, such as 'properties.kind == "cafe" && properties.seats > 20'`)
 	complete(c, "relation", relations...)
-	_ = c.MarkFlagFilename("within", "geojson", "json") // fails for a flag that there is not
+	_ = c.MarkFlagFilename("within", "geojson", "json") // fails only for an unknown flag
 }
 
-// used reports whether one of them was typed.
+// used reports whether one of these flags was typed.
 func (f *areaFlags) used() bool { return slices.ContainsFunc(areaFlagNames, f.flags.Changed) }
 
-// query is what was asked for.
+// query returns the requested query.
 func (f *areaFlags) query() (q catfish.FeatureQuery, err error) {
 	q.Filter = f.filter
 	r := slices.Index(relations, f.relation)
@@ -64,7 +64,7 @@ func (f *areaFlags) query() (q catfish.FeatureQuery, err error) {
 	return q, nil
 }
 
-// area is the one that was given, nil: none.
+// area returns the given area, nil if none.
 func (f *areaFlags) area() (*store.Area, error) {
 	var given []string
 	for _, name := range []string{"bbox", "near", "circle", "within"} {
@@ -116,7 +116,7 @@ func circle(flag string, x, y, radius float64) (*store.Area, error) {
 // maxAreaBytes bounds the file of an area: an outline in full resolution.
 const maxAreaBytes = 64 << 20
 
-// readArea reads polygons from a file: those of all its features together.
+// readArea reads the polygons of all features of a file.
 func readArea(path string) (*store.Area, error) {
 	info, err := os.Stat(path)
 	if err != nil {

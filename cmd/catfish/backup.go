@@ -52,7 +52,7 @@ On one file system most files are linked, not copied.
 	fs := c.Flags()
 	fs.StringVar(&dir, "data-dir", "", "data directory of a stopped server")
 	fs.StringVarP(&out, "out", "o", "", "with --data-dir: directory to write, which is not there or empty")
-	_ = c.MarkFlagDirname("data-dir") // fails for a flag that there is not
+	_ = c.MarkFlagDirname("data-dir") // fails only for an unknown flag
 	_ = c.MarkFlagDirname("out")
 	return c
 }
@@ -74,9 +74,9 @@ func (a *app) backup(ctx context.Context, f *clientFlags, name string) error {
 		keptText(b.Features, b.Boxes), b.Collections, b.Revision, b.Dir)
 }
 
-// backupDir copies the data directory of a server that is stopped.
+// backupDir copies the data directory of a stopped server.
 func (a *app) backupDir(asJSON bool, from, to string) (err error) {
-	// Opening makes a directory that is not there.
+	// Opening would create a missing directory.
 	if names, err := os.ReadDir(from); err != nil {
 		return fmt.Errorf("--data-dir: %w", err)
 	} else if len(names) == 0 {
@@ -93,7 +93,7 @@ func (a *app) backupDir(asJSON bool, from, to string) (err error) {
 	return a.tellReport(asJSON, "backed up", to, r)
 }
 
-// tellReport prints what a data directory has.
+// tellReport prints the contents of a data directory.
 func (a *app) tellReport(asJSON bool, done, dir string, r disk.Report) error {
 	features, boxes := store.CountKept(r)
 	if asJSON {
@@ -112,7 +112,7 @@ func (a *app) tellReport(asJSON bool, done, dir string, r disk.Report) error {
 			Store       string       `json:"store"`
 			Collections []collection `json:"collections"`
 			Features    uint64       `json:"features"`
-			Boxes       uint64       `json:"boxes,omitempty"` // different ones
+			Boxes       uint64       `json:"boxes,omitempty"` // distinct ones
 			Bytes       uint64       `json:"bytes"`
 			First       uint64       `json:"first_revision"` // in the log
 			Last        uint64       `json:"last_revision"`
@@ -122,7 +122,7 @@ func (a *app) tellReport(asJSON bool, done, dir string, r disk.Report) error {
 		done, dir, keptText(features, boxes), len(r.Collections), sizeText(int64(r.Bytes)), r.First, r.Last)
 }
 
-// keptText is how much is kept.
+// keptText prints how many features and boxes are stored.
 func keptText(features, boxes uint64) string {
 	if boxes == 0 {
 		return fmt.Sprintf("%d features", features)
@@ -158,12 +158,12 @@ learn that history has changed. A backup is also a data directory itself, which
 	fs.StringVar(&from, "from", "", "the backup")
 	fs.StringVar(&to, "data-dir", "", "directory to make, which is not there or empty")
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object")
-	_ = c.MarkFlagDirname("from") // fails for a flag that there is not
+	_ = c.MarkFlagDirname("from") // fails only for an unknown flag
 	_ = c.MarkFlagDirname("data-dir")
 	return c
 }
 
-// checkDir checks a data directory that nobody has open.
+// checkDir checks a data directory that no server has open.
 func (a *app) checkDir(f *clientFlags, dir string) error {
 	r, err := disk.Check(dir)
 	if err != nil {

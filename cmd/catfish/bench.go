@@ -108,14 +108,14 @@ The table goes to standard output, or to standard error with --json -.`,
 	return c
 }
 
-// insertsFlag is --inserts.
+// insertsFlag registers --inserts.
 func insertsFlag(c *cobra.Command, inserts *bench.Inserts) {
 	c.Flags().StringVar((*string)(inserts), "inserts", string(bench.PaperInserts),
 		"what is inserted: paper (skewed, with edges of the queries' scale) or data (like the data set)")
 	complete(c, "inserts", string(bench.PaperInserts), string(bench.DataInserts))
 }
 
-// config checks what only the command line knows; bench checks the rest.
+// config checks what depends on the command line; bench checks the rest.
 func (f *benchFlags) config() (bench.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = commit()
@@ -142,7 +142,7 @@ func (f *benchFlags) config() (bench.Config, error) {
 	return cfg, err
 }
 
-// splitCores reads two lists of cores. What is empty gets affinity.Split's
+// splitCores parses two lists of cores. An empty list gets affinity.Split's
 // default.
 func splitCores(server, client string) (s, c affinity.Set, err error) {
 	if s, err = affinity.Parse(server); err != nil {
@@ -154,9 +154,9 @@ func splitCores(server, client string) (s, c affinity.Set, err error) {
 	return affinity.Split(s, c)
 }
 
-// bench runs and prints. The JSON file is opened first, so that a typing
-// error in its name does not cost the measurement, and written row by
-// row, so that an interrupted one keeps what was finished.
+// bench runs and prints. It opens the JSON file first, so that a typing
+// error in its name does not cost the measurement, and writes it row by
+// row, so that an interrupted run keeps its finished rows.
 func (a *app) bench(ctx context.Context, cfg bench.Config, file, profile string) error {
 	if err := cfg.Validate(catfish.Schemes()[1:]); err != nil {
 		return err
@@ -190,9 +190,9 @@ func (a *app) bench(ctx context.Context, cfg bench.Config, file, profile string)
 	return err
 }
 
-// spawner starts this program again as a child of bench. In the directory
-// profile, if there is one, the children leave CPU profiles, numbered in
-// the order of their start: a server, its clients, the next server...
+// spawner starts this program again as a child of bench. If profile names a
+// directory, the children leave CPU profiles in it, numbered in the order of
+// their start: a server, its clients, the next server...
 func spawner(profile string) (child.Spawn, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -215,8 +215,8 @@ func spawner(profile string) (child.Spawn, error) {
 	}, nil
 }
 
-// newBenchChild is what spawner starts: it pins itself, then works for
-// the parent at the other end of its standard input.
+// newBenchChild is the command that spawner starts: it pins itself, then works
+// for the parent at the other end of its standard input.
 func newBenchChild(a *app) *cobra.Command {
 	var cpus, profile string
 	c := &cobra.Command{
@@ -281,8 +281,8 @@ func newBenchChild(a *app) *cobra.Command {
 	return c
 }
 
-// rowsTo opens what --json names: - is standard output, and the table goes to
-// standard error then. Without a name rows is nil.
+// rowsTo opens the file of --json. The name - means standard output; the table then
+// goes to standard error. Without a name rows is nil.
 func (a *app) rowsTo(name string) (table, rows io.Writer, closeRows func(), err error) {
 	nothing := func() {}
 	switch name {

@@ -14,13 +14,13 @@ import (
 	"github.com/catfish-index/catfish/internal/longer"
 )
 
-// One call, several schemes: a JSON object each, with figures that hang
-// together, and what each scheme must show.
+// One call, several schemes: one JSON object each, with consistent figures,
+// and the figures that each scheme must show.
 func TestBenchRun(t *testing.T) {
 	longer.Measure(t, 300*time.Millisecond, func(d time.Duration) error { return benchRun(t, d) })
 }
 
-// benchRun returns as an error what a short measurement may get wrong.
+// benchRun returns as an error the checks that a short measurement may fail.
 func benchRun(t *testing.T, d time.Duration) error {
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
 	schemes := []string{"tcp", "fast-polling", "fast", "offload-single", "offload", "paper"}
@@ -111,7 +111,7 @@ func TestBenchRunMixed(t *testing.T) {
 }
 
 func TestBenchRunBatch(t *testing.T) {
-	// The counters of one sample are read one after the other, while searches go on.
+	// The counters of one sample are read in order, while searches continue.
 	longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error {
 		out := succeed(t, "bench", "run", "--scheme", "tcp,fast,offload", "--objects", "5000", "--scale", "0.1",
 			"--clients", "2", "--in-flight", "2", "--duration", d.String(), "--warmup", "50ms", "--transport", "shm",
@@ -157,7 +157,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a demo with its summary, in order.
+// Ctrl-C ends a demo in order, with its summary.
 func TestDemoInterrupted(t *testing.T) {
 	p := start(t, "demo", "--duration", "10m", "--transport", "soft", "--http", "127.0.0.1:0", "--places", "../../datasets/testdata/countries.geojson")
 	url, line := "", ""
@@ -166,7 +166,7 @@ func TestDemoInterrupted(t *testing.T) {
 			url = strings.Fields(line)[1]
 		}
 	}
-	// The page has the places, and the engine room the show's clients.
+	// The page shows the places, and the engine room the show's clients.
 	if status, body := ask(t, url+"collections/places/items?limit=1", ""); status != 200 || !strings.Contains(body, `"numberReturned":1`) {
 		t.Errorf("places: %d %.200s", status, body)
 	}
@@ -191,7 +191,7 @@ func TestDemoInterrupted(t *testing.T) {
 	}
 }
 
-// Not for people, but it must not crash on them either.
+// Users do not call it, but it must not crash if they do.
 func TestBenchChild(t *testing.T) {
 	fail(t, exitUsage, []string{"bench", "child", "spy"}, "spy")
 	for _, role := range []string{"server", "client", "kv-server", "kv-client"} {

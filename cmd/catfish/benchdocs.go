@@ -115,7 +115,7 @@ func (a *app) benchDocs(ctx context.Context, f docsFlags) (err error) {
 	return a.printf("%d results, %s\n", len(page.Results), f.out)
 }
 
-// commitDate is what the Go tool wrote into the program.
+// commitDate is the commit's date, which the Go tool wrote into the program.
 func commitDate() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -128,7 +128,7 @@ func commitDate() string {
 }
 
 // docsExec runs a command of the page, of this program or of make, and
-// returns what it prints. Its other output goes to note, line by line.
+// returns its standard output. Its other output goes to note, line by line.
 func docsExec(ctx context.Context, exe string, args []string, note func(string)) (string, error) {
 	name := args[0]
 	if name == "catfish" {
@@ -158,8 +158,8 @@ func docsExec(ctx context.Context, exe string, args []string, note func(string))
 // children before it is killed.
 const docsExit = 20 * time.Second
 
-// lineWriter hands over whole lines. Standard output and error may both
-// come to it.
+// lineWriter passes on whole lines. Standard output and standard error may
+// both write to it.
 type lineWriter struct {
 	line func(string)
 	mu   sync.Mutex

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/bench/docs"
 )
 
-// codeBlocks returns the commands in a page's code blocks, each on a line.
+// codeBlocks returns the commands in a page's code blocks, one per line.
 func codeBlocks(page string) []string {
 	var commands []string
 	parts := strings.Split(page, "```")
@@ -25,7 +25,7 @@ func codeBlocks(page string) []string {
 	return commands
 }
 
-// Every command of the page, full and quick, is one that this program takes.
+// This program accepts every command of the page, full and quick.
 func parses(t *testing.T, command string) {
 	t.Helper()
 	words := docs.Words(command)

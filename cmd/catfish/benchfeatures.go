@@ -19,8 +19,8 @@ type benchFeaturesFlags struct {
 	quick                         bool
 }
 
-// defaultSource is where features of work are made from, in a clone of the
-// repository.
+// defaultSource is the file from which features of a workload are made, in a
+// clone of the repository.
 const defaultSource = "datasets/testdata/andorra.osm.pbf"
 
 func newBenchFeatures(a *app) *cobra.Command {
@@ -107,7 +107,7 @@ func featuresDataFlags(c *cobra.Command, o *features.Config) {
 	fs.Uint64Var(&o.Seed, "seed", 1, "of what is asked and written")
 }
 
-// config checks what only the command line knows; package features checks the rest.
+// config checks what depends on the command line; package features checks the rest.
 func (f *benchFeaturesFlags) config(cmd *cobra.Command) (features.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = commit()

@@ -11,7 +11,7 @@ import (
 
 const featuresSource = "../../datasets/testdata/andorra.osm.pbf"
 
-// Nonsense is refused before anything starts.
+// Invalid flags are refused before anything starts.
 func TestBenchFeaturesFlags(t *testing.T) {
 	for says, args := range map[string]string{
 		"unknown work \"sleep\"":    "--work sleep",
@@ -32,10 +32,10 @@ func TestBenchFeaturesFlags(t *testing.T) {
 	fail(t, exitFailure, []string{"bench", "features", "--source", "nowhere.pbf"}, "nowhere.pbf", "--source and --countries")
 }
 
-// Every work and way, small: figures that hang together, what each way must show,
-// and no wrong answer.
+// Every workload and path, small: consistent figures, the figures that each path must
+// show, and no wrong answer.
 func TestBenchFeatures(t *testing.T) {
-	// A smaller source is read sooner, by each of some forty processes.
+	// About forty processes read the source; a smaller one is read sooner.
 	small := filepath.Join(t.TempDir(), "small.geojsonl")
 	lines := strings.SplitAfter(succeed(t, "bench", "features", "data", "--source", featuresSource, "--features", "29000"), "\n")
 	var some strings.Builder
@@ -98,7 +98,7 @@ func TestBenchFeatures(t *testing.T) {
 	}
 }
 
-// The file is the same each time, and has as many features as were asked for.
+// The file is the same each time, and has the requested number of features.
 func TestBenchFeaturesData(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "features.geojsonl")
 	text := succeed(t, "bench", "features", "data", "--source", featuresSource, "--features", "31000")

@@ -6,16 +6,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What bench run, step, paper and replay have in common on the command line.
+// Flags that bench run, step, paper and replay share
 
-// typedFlag is a flag and whether its value is nothing.
+// typedFlag is a flag and whether its value is zero.
 type typedFlag struct {
 	name string
 	zero bool
 }
 
-// wantMore refuses flags whose value is nothing: package bench takes zeros
-// for its defaults, but here they were typed on purpose.
+// wantMore refuses typed flags whose value is zero: package bench replaces zeros
+// by its defaults, but the user typed them on purpose.
 func wantMore(flags ...typedFlag) error {
 	for _, f := range flags {
 		if f.zero {
@@ -25,7 +25,7 @@ func wantMore(flags ...typedFlag) error {
 	return nil
 }
 
-// checkTransport refuses what is no transport of a measurement.
+// checkTransport refuses a name that is no transport of a measurement.
 func checkTransport(name string) error {
 	if !slices.Contains([]string{"auto", "shm", "soft", "ofi", "tcp"}, name) {
 		return badUsage("--transport %q, want auto, shm, soft or ofi", name)

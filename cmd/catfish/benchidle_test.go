@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/internal/longer"
 )
 
-// TestBenchIdle: what a connection takes is found, of both sides, and in the
-// table what is in the rows.
+// TestBenchIdle: the costs of a connection are found on both sides, and the
+// table agrees with the rows.
 func TestBenchIdle(t *testing.T) {
 	longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error { return benchIdle(t, d) })
 	for says, args := range map[string]string{
@@ -29,8 +29,8 @@ func TestBenchIdle(t *testing.T) {
 	}
 }
 
-// benchIdle measures for d. Its error is what that may have been too short for: no
-// client searched meanwhile, or what is opened for a moment was still open.
+// benchIdle measures for d. It returns as an error the checks for which d may have been
+// too short: no client searched meanwhile, or a file opened for a moment was still open.
 func benchIdle(t *testing.T, d time.Duration) (short error) {
 	path := filepath.Join(t.TempDir(), "rows.jsonl")
 	table := succeed(t, append(strings.Fields("bench idle --clients 21 --client-procs 2 --transport shm,tcp --json"),
@@ -49,7 +49,7 @@ func benchIdle(t *testing.T, d time.Duration) (short error) {
 			t.Errorf("row %+v", r)
 		}
 		for side, c := range map[string][2]idle.Cost{"server": {r.Server, want.Server}, "client": {r.Client, want.Client}} {
-			// What a process opens once, or for a moment, is a part of few
+			// Files that a process opens once, or for a moment, are divided by few
 			// connections here.
 			if got := c[0].Files; math.Abs(got-c[1].Files) > 0.5 {
 				short = errors.Join(short, fmt.Errorf("%s: %.2f descriptors a connection at the %s, want %.0f", r.Transport, got, side, c[1].Files))

@@ -84,7 +84,7 @@ measures Redis and memcached in the same rounds.`,
 	return c
 }
 
-// config checks what only the command line knows; package kv checks the rest.
+// config checks what depends on the command line; package kv checks the rest.
 func (f *benchKVFlags) config() (kv.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = commit()

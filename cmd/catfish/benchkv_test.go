@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/internal/longer"
 )
 
-// TestBenchKVFlags: what is typed is what is measured, and nonsense is refused
-// before anything starts.
+// TestBenchKVFlags: the typed values are measured, and invalid flags are
+// refused before anything starts.
 func TestBenchKVFlags(t *testing.T) {
 	f := benchKVFlags{
 		mix: "D", keys: 10, valueBytes: 64, seed: 3,
@@ -62,13 +62,13 @@ type benchKVCase struct {
 	shards     int
 }
 
-// One call, several schemes: a JSON object each, with figures that hang together,
-// and what each scheme must show.
+// One call, several schemes: one JSON object each, with consistent figures, and the
+// figures that each scheme must show.
 func TestBenchKV(t *testing.T) {
 	for _, c := range []benchKVCase{
 		{[]string{"tcp", "fast", "fetch", "offload"}, "C", "1", 100 * time.Millisecond, 0},
-		// References are kept of records that nobody has written for a second, whose
-		// age is known to a second.
+		// The client keeps references to records without a write in the last second; it
+		// knows their age to a second.
 		{[]string{"offload-cached"}, "C", "1", 2100 * time.Millisecond, 0},
 		{[]string{"tcp", "fast", "offload", "offload-cached"}, "B", "8", 100 * time.Millisecond, 2},
 	} {
@@ -76,8 +76,8 @@ func TestBenchKV(t *testing.T) {
 	}
 }
 
-// measure runs c for d. Its error is what that may have been too short for: a scheme
-// that did nothing in it, or had no time to keep references.
+// measure runs c for d. It returns as an error the checks for which d may have been too
+// short: a scheme did nothing in it, or had no time to keep references.
 func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
 	out := succeed(t, "bench", "kv", "--shards", strconv.Itoa(c.shards), "--scheme", strings.Join(c.schemes, ","), "--mix", c.mix, "--keys", "3000", "--value-bytes", "100",
 		"--clients", "3", "--in-flight", "2", "--client-procs", "2", "--batch", c.batch, "--duration", d.String(), "--warmup", c.warmup.String(),
@@ -107,7 +107,7 @@ func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
 			r.Scheme != "offload-cached" && r.PointerHits > 0 {
 			t.Errorf("%s, batch %s: offload share %v, %v reads, %v hits, %d gets", r.Scheme, c.batch, r.Offload, r.Reads, r.PointerHits, r.ByOp["read"].Count)
 		}
-		// How many answers are fetched is up to the client, and to what it measures.
+		// The client decides by its own measurements how many answers it fetches.
 		if fetch := r.Scheme == "fetch"; fetch && r.Reads != r.AnswerReads || r.AnswersMissed > r.AnswerReads ||
 			!fetch && r.AnswerReads+r.AnswerChanges > 0 {
 			t.Errorf("%s: %v reads of answers, %v in vain, %v changes", r.Scheme, r.AnswerReads, r.AnswersMissed, r.AnswerChanges)

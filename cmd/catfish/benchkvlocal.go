@@ -27,7 +27,7 @@ func newBenchKVLocal(a *app) *cobra.Command {
 	return c
 }
 
-// kvLocal makes a command that measures and hands out rows.
+// kvLocal makes a command that measures and emits rows.
 func kvLocal(a *app, c *cobra.Command, validate func() error, run func(ctx context.Context, note func(string), each func(kvlocal.Row)) error) *cobra.Command {
 	json := c.Flags().String("json", "", "write one JSON object per row to this file, - for standard output")
 	c.Long += `

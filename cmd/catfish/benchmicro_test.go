@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 )
 
-// microArgs is figure 9 in a second or two. What is slower than what is for
-// `make paper-quick`.
+// microArgs measures figure 9 in a second or two. `make paper-quick` compares
+// which operation is slower.
 func microArgs(dir string, more ...string) []string {
 	return append([]string{"bench", "paper", "--quick", "--figure", "9", "--duration", "5ms", "--out", dir}, more...)
 }
@@ -67,14 +67,14 @@ func TestBenchMicro(t *testing.T) {
 		t.Errorf("a second run: exit %d, says %s", code, errOut)
 	}
 	fail(t, exitFailure, microArgs(dir, "--network", "host", "--seed", "2"), "micro/host/", "seed 1, here 2", "--fresh")
-	// Of figures that were measured before, the report keeps all.
+	// The report keeps all figures that were measured before.
 	succeed(t, paperArgs(dir, "--figure", "8", "--clients", "1", "--requests", "50", "--fresh")...)
 	if md := slurp(t, dir, report.MarkdownFile); strings.Contains(md, "Figure 9:") {
 		t.Error("--fresh kept figure 9")
 	}
 }
 
-// Ctrl-C keeps what was measured, and the same command goes on there.
+// Ctrl-C keeps the measured points, and the same command continues from there.
 func TestBenchMicroInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	// 18 points of 240 ms.
@@ -97,7 +97,7 @@ func TestBenchMicroInterrupted(t *testing.T) {
 }
 
 // The paper's figure: sockets through both Ethernets, Read and Write on the
-// host; nothing of the networks is left.
+// host; the networks leave nothing behind.
 func TestBenchMicroNetworks(t *testing.T) {
 	needNetworks(t)
 	dir := t.TempDir()

@@ -16,10 +16,10 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// paperFlags are what people type, as they typed it.
+// paperFlags are the flags as the user typed them.
 type paperFlags struct {
 	figures, networks  []string
-	series             []string // in place of the figures' own
+	series             []string // replaces the figures' own
 	clients            []int
 	set                paper.Settings
 	out, sim           string
@@ -27,10 +27,10 @@ type paperFlags struct {
 	check              bool
 
 	chosen  func(flag string) bool // typed, not a default
-	command string                 // what was typed
+	command string                 // the typed command
 }
 
-// What --quick runs: seconds instead of hours, the same code.
+// The parameters of --quick: seconds instead of hours, the same code.
 const (
 	quickObjects  = 100_000
 	quickRequests = 1_000
@@ -39,7 +39,7 @@ const (
 var (
 	quickClients = []int{1, 4, 16}
 	allNetworks  = []string{paper.Host.Name, "1g", "10g", "40g"}
-	// quickNetworks leaves out what differs from 1g only when it is full.
+	// quickNetworks leaves out the networks that differ from 1g only when full.
 	quickNetworks = []string{paper.Host.Name, "1g"}
 )
 
@@ -122,7 +122,7 @@ discards them.`,
 	return c
 }
 
-// typed is the command in a form that can be repeated.
+// typed returns the command in a form that can be repeated.
 func typed(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(cmd.CommandPath())
@@ -136,7 +136,7 @@ func typed(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// paperPlan is what a run is to do, checked as far as it can be beforehand.
+// paperPlan is the plan of a run, checked as far as possible in advance.
 type paperPlan struct {
 	set         paper.Settings
 	experiments []paper.Experiment

@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/bench/paper"
 )
 
-// paperMicro is the part of a run that figure 9 needs: nothing if it was not
-// asked for, but for what is there already.
+// paperMicro is the part of a run that figure 9 needs. If the figure was not
+// requested, it only holds the points measured before.
 type paperMicro struct {
 	store  *paper.MicroStore
 	cells  []paper.MicroCell
@@ -39,7 +39,7 @@ func (m *paperMicro) run(ctx context.Context, show paperProgress, points io.Writ
 	m.runner.Note = show.note
 	m.runner.Progress = func(p paper.MicroProgress) {
 		show.micro(p)
-		_ = json.NewEncoder(points).Encode(p.Point) // It is kept in any case.
+		_ = json.NewEncoder(points).Encode(p.Point) // The store keeps the point in any case.
 	}
 	return m.runner.Run(ctx, m.cells)
 }

@@ -25,7 +25,7 @@ func (p paperProgress) point(at paper.Progress) {
 	p.set(at.Done, at.Total)
 }
 
-// micro is point for figure 9.
+// micro is point, for figure 9.
 func (p paperProgress) micro(at paper.MicroProgress) {
 	left := ""
 	if at.Done < at.Total {
@@ -37,7 +37,7 @@ func (p paperProgress) micro(at paper.MicroProgress) {
 	p.set(at.Done, at.Total)
 }
 
-// roughly is a duration as exact as an estimate deserves.
+// roughly prints a duration as exactly as an estimate deserves.
 func roughly(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -16,8 +16,8 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// reachable drops the networks that this process cannot make, and says
-// so; if they were asked for by name that is an error.
+// reachable drops the networks that this process cannot create, and reports
+// them; for networks requested by name that is an error.
 func (f paperFlags) reachable(ctx context.Context, want []paper.Network) (have []paper.Network, skipped []string, err error) {
 	var why error
 	if slices.ContainsFunc(want, func(n paper.Network) bool { return n.Rate > 0 }) {
@@ -41,7 +41,7 @@ func (f paperFlags) reachable(ctx context.Context, want []paper.Network) (have [
 	return have, skipped, nil
 }
 
-// networkTransports are the ways through a network.
+// networkTransports are the transports that work through a network.
 func networkTransports() []string {
 	if ofi.Built {
 		return []string{catfish.TransportSoft, catfish.TransportOFI}
@@ -104,7 +104,7 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	runner.Note = show.note
 	runner.Progress = func(p paper.Progress) {
 		show.point(p)
-		_ = p.Point.Row.WriteJSON(points) // The point is kept in any case.
+		_ = p.Point.Row.WriteJSON(points) // The store keeps the point in any case.
 	}
 	if err = micro.run(ctx, show, points); err == nil {
 		show.set(0, missing)
@@ -129,8 +129,8 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	return a.paperDone(f, store.Points(), micro.store.All(), skipped)
 }
 
-// cleanNetworks removes what a killed run left, before other networks are
-// made.
+// cleanNetworks removes the remains of a killed run before it creates other
+// networks.
 func (a *app) cleanNetworks(ctx context.Context, networks []paper.Network) error {
 	if !slices.ContainsFunc(networks, func(n paper.Network) bool { return n.Rate > 0 }) {
 		return nil
@@ -142,7 +142,7 @@ func (a *app) cleanNetworks(ctx context.Context, networks []paper.Network) error
 	return err
 }
 
-// paperQueries makes the queries of figure 14 if it is to be measured.
+// paperQueries makes the queries of figure 14 if the run measures it.
 func (a *app) paperQueries(dir string, plan paperPlan, missing int) (string, error) {
 	wanted := slices.ContainsFunc(plan.experiments, func(e paper.Experiment) bool {
 		return slices.Contains(e.Figures, "14")
@@ -157,10 +157,10 @@ func (a *app) paperQueries(dir string, plan paperPlan, missing int) (string, err
 	return paper.WriteQueries(dir, plan.set)
 }
 
-// paperDone says where the report is, and checks.
+// paperDone prints the report's path, and checks the results if --check asks for it.
 func (a *app) paperDone(f paperFlags, points map[string]paper.Point, micro map[string]paper.MicroPoint,
 	skipped []string) error {
-	for _, s := range skipped { // Again: much was printed since.
+	for _, s := range skipped { // Printed again: much output came in between.
 		fmt.Fprintln(a.err, s)
 	}
 	if !f.json {

@@ -25,8 +25,8 @@ func paperArgs(dir string, more ...string) []string {
 		"--clients", "4", "--network", "host", "--out", dir}, more...)
 }
 
-// A report that shows each series. Orderings are for `make paper-quick`, which has
-// the machine to itself.
+// The report shows each series. `make paper-quick`, which has the machine to itself,
+// checks orderings.
 func TestBenchPaper(t *testing.T) {
 	dir := t.TempDir()
 	args := paperArgs(dir)
@@ -56,7 +56,7 @@ func TestBenchPaper(t *testing.T) {
 			slurp(t, dir, "figure-14-rea02-host-shm-"+kind+"."+ext)
 		}
 	}
-	// Again: nothing is left to do, other settings are refused.
+	// A second run has nothing left to do, and refuses other settings.
 	_, _, errOut = program(t, args...)
 	if !strings.Contains(errOut, fmt.Sprintf("0 points to measure, %d are there", points+micros)) {
 		t.Errorf("a second run says %s", errOut)
@@ -73,11 +73,11 @@ func slurp(t *testing.T, dir, name string) string {
 	return string(b)
 }
 
-// Ctrl-C keeps what was measured, and the same command goes on there.
+// Ctrl-C keeps the measured points, and the same command continues from there.
 func TestBenchPaperInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	// Each point is an object of 1 KB at least. The pipe to here has room for 64 KiB,
-	// so the program waits long before its last point, until it was interrupted.
+	// Each point is an object of at least 1 KB. The pipe to the test has room for 64 KiB,
+	// so the program waits long before its last point, until it is interrupted.
 	const points = 4 * 2 * 50 // Scales x series x numbers of clients.
 	args := []string{"bench", "paper", "--figure", "8", "--clients", upTo(50), "--objects", "1000", "--requests", "1",
 		"--network", "host", "--out", dir, "--json"}
@@ -95,13 +95,13 @@ func TestBenchPaperInterrupted(t *testing.T) {
 	if kept < 1 || kept >= points {
 		t.Fatalf("%d points were kept of %d", kept, points)
 	}
-	// The start of another run, which need not finish, says so.
+	// The start of another run, which need not finish, reports it.
 	again := start(t, args...)
 	again.awaitError(t, fmt.Sprintf("%d points to measure, %d are there", points-kept, kept))
 	again.interrupt(t)
 }
 
-// upTo lists 1 to n for a flag.
+// upTo lists the numbers 1 to n for a flag.
 func upTo(n int) string {
 	var list []string
 	for i := range n {
@@ -110,7 +110,7 @@ func upTo(n int) string {
 	return strings.Join(list, ",")
 }
 
-// What takes too long is cut; progress, rows and report say so.
+// A measurement that takes too long is cut; progress, rows and report say so.
 func TestBenchPaperDuration(t *testing.T) {
 	longer.Measure(t, 50*time.Millisecond, func(d time.Duration) error {
 		dir := t.TempDir()
@@ -144,8 +144,8 @@ func TestBenchPaperDuration(t *testing.T) {
 	})
 }
 
-// needNetworks ends a test on a machine without them, and says why; where
-// nothing may be skipped that is a failure.
+// needNetworks skips a test on a machine without networks, and says why; where
+// nothing may be skipped it fails the test.
 func needNetworks(t *testing.T) {
 	t.Helper()
 	if err := netns.Available(t.Context()); err != nil {
@@ -156,7 +156,7 @@ func needNetworks(t *testing.T) {
 	}
 }
 
-// noNetworks fails if an ended run in this process left anything. Tests of other
+// noNetworks fails if a run that ended in this process left networks. Tests of other
 // packages have networks of their own meanwhile.
 func noNetworks(t *testing.T) {
 	t.Helper()
@@ -166,7 +166,7 @@ func noNetworks(t *testing.T) {
 	}
 }
 
-// Ctrl-C within a network removes it.
+// Ctrl-C during a measurement within a network removes the network.
 func TestBenchPaperNetworkInterrupted(t *testing.T) {
 	needNetworks(t)
 	// Two points; the second takes many seconds at 1 Mbit/s.
@@ -179,13 +179,13 @@ func TestBenchPaperNetworkInterrupted(t *testing.T) {
 	noNetworks(t)
 }
 
-// Wide searches through a narrow network: no faster than it is, and
-// nothing of it is left afterwards.
+// Wide searches through a narrow network are no faster than the network, and
+// leave none of it behind.
 func TestBenchPaperNetwork(t *testing.T) {
 	needNetworks(t)
 	dir := t.TempDir()
-	// At 20 Mbit/s any core is faster than the network; enough requests
-	// that what a full bucket sends at first matters little.
+	// At 20 Mbit/s any core is faster than the network. There are enough requests
+	// that the initial burst of a full bucket matters little.
 	out := succeed(t, "bench", "paper", "--figure", "2", "--network", "20m", "--objects", "200000",
 		"--requests", "600", "--clients", "8", "--out", dir, "--json", "--check")
 	var rows []bench.Row
@@ -205,8 +205,8 @@ func TestBenchPaperNetwork(t *testing.T) {
 	noNetworks(t)
 }
 
-// Where networks cannot be made a run goes on without them and says so,
-// unless they were asked for.
+// Where networks cannot be created, a run continues without them and says so,
+// unless they were requested by name.
 func TestBenchPaperWithoutNetworks(t *testing.T) {
 	t.Setenv("PATH", "") // No ip, no tc. Children are started by their path.
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ type policiesFlags struct {
 	rounds, seeds, objects           int
 	resume, quick, list              bool
 
-	command string // what was typed
+	command string // the typed command
 }
 
 func newBenchPolicies(a *app) *cobra.Command {
@@ -72,7 +72,7 @@ means over cells and the worst cell.`,
 	return c
 }
 
-// typedShell is the command in a form that a shell repeats.
+// typedShell returns the command in a form that a shell can repeat.
 func typedShell(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(cmd.CommandPath())
@@ -91,7 +91,7 @@ func typedShell(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// comparison checks all that was typed. The store is to be closed.
+// comparison checks all flags. The caller closes the store.
 func (f policiesFlags) comparison(ctx context.Context, cells []benchpolicies.Cell) (*benchpolicies.Comparison, error) {
 	for _, v := range []struct {
 		flag  string
@@ -134,8 +134,8 @@ func (a *app) benchPolicies(ctx context.Context, f policiesFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	// One core each, on machines with more too: tables of two machines then
-	// are of the same workloads.
+	// One core each, on machines with more cores too, so that the tables of two
+	// machines are of the same workloads.
 	cells, err := benchpolicies.Select(benchpolicies.Cells(avail[:1], avail[min(1, len(avail)-1):][:1]), f.cells)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (a *app) benchPolicies(ctx context.Context, f policiesFlags) (err error) {
 	if len(c.Store.Records) == 0 || errors.Is(err, benchpolicies.ErrOther) {
 		return err
 	}
-	// If not all is there, the table is of what is.
+	// If some measurements are missing, the table shows the others.
 	return errors.Join(err, a.writePolicies(c, f))
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Two candidates, one of another binary, real cells and a simulated one: the
-// table, the file of measurements, and what a later run takes from it.
+// table, the file of measurements, and which of them a later run reuses.
 func TestBenchPolicies(t *testing.T) {
 	dir := t.TempDir()
 	rows, markdown := filepath.Join(dir, "cells.jsonl"), filepath.Join(dir, "table.md")
@@ -68,7 +68,7 @@ func TestBenchPolicies(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, errOut)
 	}
 	fail(t, exitFailure, append(args, "--resume", "--objects", "6000"), "measured by another build or under other settings", "--objects 5000")
-	if again != out { // All but a deterministic simulation was taken.
+	if again != out { // All measurements but a deterministic simulation were reused.
 		t.Errorf("resumed:\n%s\nfirst:\n%s", again, out)
 	}
 }
@@ -104,8 +104,8 @@ func TestBenchPoliciesUsage(t *testing.T) {
 	}
 }
 
-// A run that fails names the candidate and the cell, and shows the end of
-// what the call said; what was measured is shown and kept.
+// A run that fails names the candidate and the cell, and shows the end of the
+// call's output; it prints and keeps the measurements made before.
 func TestBenchPoliciesFails(t *testing.T) {
 	rows := filepath.Join(t.TempDir(), "cells.jsonl")
 	code, _, errOut := program(t, "bench", "policies", "--quick", "--objects", "5000", "--cells", "real, shm, load step, 64 clients, 1e-5",
@@ -117,8 +117,8 @@ func TestBenchPoliciesFails(t *testing.T) {
 	}
 }
 
-// Cells with a network run in namespaces, of any binary; where none can be
-// made, that is said before anything runs.
+// Cells with a network run in namespaces, with any binary. Where none can be
+// created, the program says so before it runs anything.
 func TestBenchPoliciesNetwork(t *testing.T) {
 	args := []string{"bench", "policies", "--quick", "--objects", "5000", "--cells", "1 Gbit/s, 64 clients, 1e-5", "--rounds", "1", "--candidate", "cost"}
 	if why := netns.Available(t.Context()); why != nil {

@@ -48,8 +48,8 @@ row for each number.`,
 	return c
 }
 
-// benchRFP opens what --json names first: a typing error there costs nothing. What
-// --out names is opened when the page is there, and stays what it was until then.
+// benchRFP opens the file of --json first: a typing error there costs nothing. It opens
+// the file of --out only when the page is complete; until then the old content remains.
 func (a *app) benchRFP(ctx context.Context, f *rfpFlags) (err error) {
 	cl, err := f.sim.open()
 	if err != nil {

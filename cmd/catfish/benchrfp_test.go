@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The table on standard output, the rows in a file, or the page in one; a cluster
-// that was changed shows.
+// The table on standard output, with the rows in a file, or the page in a file; changes
+// to the cluster are shown.
 func TestBenchRFP(t *testing.T) {
 	dir := t.TempDir()
 	rows, out := filepath.Join(dir, "rows.jsonl"), filepath.Join(dir, "page.md")

@@ -22,7 +22,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// simFlags are those of bench sim.
+// simFlags are the flags of bench sim.
 type simFlags struct {
 	cluster  string
 	set      []string
@@ -120,7 +120,7 @@ count as their median.`,
 	return c
 }
 
-// open reads the cluster, with --set done to it.
+// open reads the cluster, with --set applied.
 func (f *simFlags) open() (*sim.Cluster, error) {
 	cl, err := sim.Open(f.cluster)
 	if err != nil {
@@ -148,7 +148,7 @@ func (f *simFlags) open() (*sim.Cluster, error) {
 	return cl, cl.Validate()
 }
 
-// special tells calls that compare from those that just simulate.
+// special reports whether the call compares, instead of only simulating.
 func (f *simFlags) special() bool {
 	return f.table || f.figure != "" || f.fit != "" || f.check != ""
 }
@@ -160,8 +160,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// benchSim is one call of bench sim. Where rows go is opened first, as for
-// bench run.
+// benchSim is one call of bench sim. It opens the output of the rows first, as
+// bench run does.
 func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) error {
 	if btoi(f.table)+btoi(f.figure != "")+btoi(f.fit != "")+btoi(f.check != "") > 1 {
 		return badUsage("--table, --figure, --fit and --check are four things, want one of them")
@@ -220,7 +220,7 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	return a.simRows(ctx, f, configs, table, rowsTo)
 }
 
-// noUse refuses flags that this call has no use for.
+// noUse refuses flags that would do nothing in this call.
 func (f *simFlags) noUse(fs *pflag.FlagSet) error {
 	if f.printed != "" {
 		var why error
@@ -251,8 +251,8 @@ func (f *simFlags) noUse(fs *pflag.FlagSet) error {
 	return firstOf(append(errs, noObjects(fs, f.spec.Dataset))...)
 }
 
-// checkKnobs checks what configures trees and Algorithm 1. Measured rows say
-// themselves what they were measured with.
+// checkKnobs checks the flags that configure trees and Algorithm 1. Measured rows
+// carry their own configuration.
 func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
 	if f.check != "" || f.fit != "" && f.fit != "paper" {
 		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
@@ -277,7 +277,7 @@ func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
 	return checkBackoff(fs, f.backoff, f.schemes...)
 }
 
-// configs are the simulations asked for, all checked before one runs.
+// configs returns the requested simulations, all checked before one runs.
 func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 	mix, err := bench.ParseMix(f.mix)
 	if err != nil {
@@ -310,7 +310,7 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 	return configs, nil
 }
 
-// simRows simulates one configuration after the other.
+// simRows simulates the configurations in order.
 func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, table, rowsTo io.Writer) error {
 	w, err := new(sim.Cache).Get(f.spec, func(s string) { fmt.Fprintln(a.err, s) })
 	if err != nil {
@@ -346,7 +346,7 @@ func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, ta
 	return err
 }
 
-// writePlots writes files whose names say if they are simulated.
+// writePlots writes files whose names say whether they are simulated.
 func writePlots(dir string, plots []report.Plot) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("--plots: %w", err)
@@ -367,7 +367,7 @@ func writePlots(dir string, plots []report.Plot) error {
 	return nil
 }
 
-// base is what the simulations of the paper's numbers have in common.
+// base is the configuration that the simulations of the paper's numbers share.
 func (f *simFlags) base(cl *sim.Cluster) sim.Config {
 	return sim.Config{Cluster: cl, Duration: f.duration, Seed: f.seed, Backoff: f.backoff}
 }

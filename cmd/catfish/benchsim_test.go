@@ -43,7 +43,7 @@ func TestBenchSim(t *testing.T) {
 	if b, err := os.ReadFile(file); err != nil || strings.Count(string(b), "\n") != 4 {
 		t.Errorf("%v\n%s", err, b)
 	}
-	// Simulated rows are no reality to fit or check anything by.
+	// Simulated rows cannot serve to fit or check the cluster.
 	fail(t, exitUsage, []string{"bench", "sim", "--check", file}, "row 1 is simulated")
 }
 
@@ -61,8 +61,8 @@ func TestBenchSimPlots(t *testing.T) {
 	}
 }
 
-// The paper's numbers, simulated, and how they come into the report of real
-// runs, in one command each.
+// The paper's numbers, simulated, and their way into the report of real runs,
+// in one command each.
 func TestBenchSimTable(t *testing.T) {
 	dir := t.TempDir()
 	rows := filepath.Join(dir, "simulated.jsonl")
@@ -81,7 +81,7 @@ func TestBenchSimTable(t *testing.T) {
 	}
 	for _, n := range paper.Numbers {
 		if n.Figure == "2" {
-			continue // So few objects fill no network, 32 clients no 28 cores.
+			continue // So few objects do not fill a network, nor 32 clients 28 cores.
 		}
 		at := slices.IndexFunc(simulated, func(r paper.Simulated) bool {
 			return n.Figure == r.Figure && n.Name() == r.Series && n.X == int(r.X) && n.Metric == r.Metric
@@ -96,7 +96,7 @@ func TestBenchSimTable(t *testing.T) {
 	}
 }
 
-// A row as bench run prints it, measured elsewhere.
+// measured is a row as bench run prints it, measured elsewhere.
 const measured = `{"scheme":"fast","dataset":"uniform","objects":20000,"scale":"1e-5","mix":"search=100",` +
 	`"clients":2,"in_flight":16,"ops_per_s":500000,"server_cpu_util":0.95,"simulated":false}` + "\n"
 

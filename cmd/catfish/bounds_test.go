@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// What cannot fit is refused before it is made or read.
+// Input that cannot fit is refused before it is generated or read.
 func TestTooManyObjects(t *testing.T) {
 	for _, command := range []string{
 		"serve --listen 127.0.0.1:0 --slab-bytes 1GiB --load uniform --objects 400000000",
@@ -22,7 +22,7 @@ func TestTooManyObjects(t *testing.T) {
 		fail(t, exitFailure, strings.Fields(command),
 			"slab full", "uniform has 400000000", "nothing was loaded", "has 1073740800 bytes", "want --slab-bytes 19")
 	}
-	// The size that is told is enough, and not much more than that.
+	// The reported size is enough, and not much more than needed.
 	const objects = "check uniform --objects 20000 --slab-bytes "
 	_, _, told := program(t, strings.Fields(objects+"512000")...)
 	_, wanted, ok := strings.Cut(told, "want --slab-bytes ")
@@ -30,7 +30,7 @@ func TestTooManyObjects(t *testing.T) {
 		t.Fatalf("says %q", told)
 	}
 	succeed(t, strings.Fields(objects+wanted)...)
-	// A file's number of objects is not known before.
+	// The number of objects in a file is not known in advance.
 	csv, _ := sample(t)
 	files := strings.Fields("check --slab-bytes 512000")
 	for range 8 {
@@ -43,14 +43,14 @@ func TestTooManyObjects(t *testing.T) {
 		"too large", "1000000", "--read-memory")
 }
 
-// What a load that stopped says of what is on the server.
+// A stopped load reports how many objects the server has.
 func TestLoadStopped(t *testing.T) {
 	full := fmt.Errorf("server: %w: it has 512000 bytes", rstar.ErrSlabFull)
 	for _, c := range []struct {
 		name   string
 		answer []error // of batches of 10 of which 4 were stored
 		stop   error
-		says   string // "" : nothing beside the error
+		says   string // "" : only the error
 		hint   string
 	}{
 		{"bad input", nil, errors.New("line 3"), "", ""},
@@ -75,7 +75,7 @@ func TestLoadStopped(t *testing.T) {
 	}
 }
 
-// A server outlives its terminal, and says so. All lines of its log have the
+// A server outlives its terminal, and logs that. All lines of its log have the
 // time.
 func TestHangup(t *testing.T) {
 	p, addr, _ := serve(t, "--load", "uniform", "--objects", "10")

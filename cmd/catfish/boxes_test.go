@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Boxes that are kept are loaded once, are there after a restart with what was
-// written since, and are backed up, checked and restored.
+// Persistent boxes are loaded once, survive a restart together with later writes, and
+// are backed up, checked and restored.
 func TestKeptBoxes(t *testing.T) {
 	dir := t.TempDir()
 	data, backups, restored := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "restored")
@@ -35,7 +35,7 @@ func TestKeptBoxes(t *testing.T) {
 	if out := succeed(t, "check", "--data-dir", data); !strings.Contains(out, "5 different boxes of 2 collections") {
 		t.Errorf("%s", out)
 	}
-	// Loaded once is enough.
+	// One load is enough.
 	p, addr, ready = start(data, roads...)
 	if !strings.Contains(ready, " objects=3 collections=default,rivers,roads") {
 		t.Errorf("%s", ready)
@@ -45,7 +45,7 @@ func TestKeptBoxes(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	p.interrupt(t)
-	// A collection that is kept is not served empty, beside what is kept of it.
+	// A persistent collection is not served empty, beside its stored data.
 	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--data-dir", data, "--collection", "roads"}, "--keep", `"roads" is kept`)
 
 	succeed(t, "restore", "--from", filepath.Join(backups, "monday"), "--data-dir", restored)

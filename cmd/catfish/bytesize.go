@@ -10,7 +10,7 @@ import (
 // byteSize is a flag for a number of bytes: 1073741824, 1024MiB or 1GiB.
 type byteSize struct{ n *int64 }
 
-// units are what a number may end with, longest first.
+// units are the suffixes that a number may have, longest first.
 var units = []struct {
 	name  string
 	bytes float64
@@ -37,7 +37,7 @@ func (b byteSize) Set(s string) error {
 		}
 	}
 	if n, err := strconv.ParseInt(number, 10, 64); err == nil && unit == 1 {
-		*b.n = n // also those that a float64 does not hold
+		*b.n = n // also values that a float64 does not hold
 		return nil
 	}
 	f, err := strconv.ParseFloat(number, 64)
@@ -48,7 +48,7 @@ func (b byteSize) Set(s string) error {
 	return nil
 }
 
-// sizeText is a number of bytes for people.
+// sizeText formats a number of bytes for people.
 func sizeText(n int64) string {
 	for _, u := range []struct {
 		name  string

@@ -77,7 +77,7 @@ collections and features as they are. Nothing is changed.`,
 	f.registerJSON(c)
 	sf.register(c)
 	c.Flags().StringVar(&dir, "data-dir", "", "data directory of a stopped server")
-	_ = c.MarkFlagDirname("data-dir") // fails for a flag that there is not
+	_ = c.MarkFlagDirname("data-dir") // fails only for an unknown flag
 	c.Flags().Int64Var(&slab, "slab-bytes", 0, "capacity of the tree that files are loaded into, 0: default")
 	return c
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// clientFlags are the flags of everything that talks to a server. The cache
-// and Algorithm 1 are of commands that search.
+// clientFlags are the flags of every command that connects to a server. The cache
+// and Algorithm 1 apply to commands that search.
 type clientFlags struct {
 	server, collection, transport, policy string
 	fabric                                catfish.Fabric
@@ -45,7 +45,7 @@ func (f *clientFlags) register(c *cobra.Command) {
 	complete(c, "policy", policies()...)
 }
 
-// registerSearch is for commands that may offload.
+// registerSearch registers the flags of commands that may offload.
 func (f *clientFlags) registerSearch(c *cobra.Command) {
 	f.searches = true
 	fs := c.Flags()
@@ -60,7 +60,7 @@ func (f *clientFlags) registerJSON(c *cobra.Command) {
 	c.Flags().BoolVar(&f.json, "json", false, "print one JSON object")
 }
 
-// dial connects; the caller closes.
+// dial connects; the caller closes the client.
 func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error) {
 	if f.dialTimeout <= 0 {
 		return nil, badUsage("--dial-timeout is %v, want more than 0", f.dialTimeout)
@@ -71,7 +71,7 @@ func (f *clientFlags) dial(ctx context.Context, a *app) (*catfish.Client, error)
 	}
 	scheme := f.policy
 	if scheme == "" && f.transport == catfish.TransportTCP {
-		scheme = "tcp" // The only one that plain sockets carry.
+		scheme = "tcp" // The only scheme that plain sockets carry.
 	}
 	if f.searches {
 		if err := checkBackoff(f.flags, f.backoff, scheme); err != nil {

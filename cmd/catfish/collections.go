@@ -124,8 +124,8 @@ bytes of UTF-8 without spaces, slashes and control characters, and neither . nor
 				return err
 			}
 			defer cl.Close()
-			// The server says if the one that is there has other options. Another
-			// client may create it in between: then this one says created, too.
+			// The server reports whether an existing collection has other options. Another
+			// client may create it in between: then this command prints created, too.
 			done := "created"
 			there, err := cl.Collections(cmd.Context())
 			if err != nil {
@@ -208,18 +208,18 @@ func (a *app) collectionDone(f clientFlags, done, name string) error {
 	return a.printf("%s %s\n", done, name)
 }
 
-// searchFlagNames are those of clientFlags that are about searches.
+// searchFlagNames are the flags of clientFlags about searches.
 var searchFlagNames = []string{"collection", "policy"}
 
-// registerServer is register for commands about the server itself.
+// registerServer is register for commands about the server.
 func (f *clientFlags) registerServer(c *cobra.Command) {
 	f.register(c)
 	for _, name := range searchFlagNames {
-		_ = c.Flags().MarkHidden(name) // fails for a name that there is not
+		_ = c.Flags().MarkHidden(name) // fails only for an unknown name
 	}
 }
 
-// dialServer is dial for such commands.
+// dialServer is dial for commands about the server.
 func (f *clientFlags) dialServer(ctx context.Context, a *app) (*catfish.Client, error) {
 	if err := noUse(f.flags, "for the server's collections", searchFlagNames...); err != nil {
 		return nil, err
@@ -227,8 +227,8 @@ func (f *clientFlags) dialServer(ctx context.Context, a *app) (*catfish.Client, 
 	return f.dialBusy(ctx, a)
 }
 
-// dialBusy is dial, but asks a server that has no memory for rings by plain
-// sockets: this is when somebody wants to see its status, or drop a collection.
+// dialBusy is dial, but uses plain sockets if a server has no memory for rings: that
+// is when a user wants to see its status, or drop a collection.
 func (f *clientFlags) dialBusy(ctx context.Context, a *app) (*catfish.Client, error) {
 	c, err := f.dial(ctx, a)
 	if errors.Is(err, rdma.ErrRejected) && f.transport == catfish.TransportAuto && f.policy == "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// TestCollections: what 'collections' creates can be used, and dropped; what
-// the server has from its start cannot.
+// TestCollections: a collection made by 'collections' can be used, and dropped;
+// one that the server has from its start cannot be dropped.
 func TestCollections(t *testing.T) {
 	_, addr, _ := serve(t, "--collection", "default,roads")
 	at := []string{"--server", addr}
@@ -47,7 +47,7 @@ func TestCollections(t *testing.T) {
 	fail(t, exitUsage, []string{"serve", "--client-collections", "0"}, "--client-collections")
 }
 
-// TestNearestMaxDistance: nothing farther is found.
+// TestNearestMaxDistance: no object beyond the maximum distance is found.
 func TestNearestMaxDistance(t *testing.T) {
 	_, addr, _ := serve(t)
 	for _, x := range []string{"0", "10", "20"} {
@@ -63,7 +63,7 @@ func TestNearestMaxDistance(t *testing.T) {
 	fail(t, exitUsage, []string{"nearest", "--point", "0,0", "-k", "65537", "--server", addr}, "65536")
 }
 
-// TestServeLoading: a server with data to load is not ready before it has it.
+// TestServeLoading: a server with data to load is not ready before it has loaded it.
 func TestServeLoading(t *testing.T) {
 	a := &app{err: io.Discard}
 	f := serveFlags{listen: "127.0.0.1:0", socketMode: "0600", transport: "auto", collections: []string{"roads", "default"}}
@@ -79,9 +79,9 @@ func TestServeLoading(t *testing.T) {
 	}
 }
 
-// Of a server that has no memory for connections over rings one can still see
-// why, and drop what takes it.
-func TestServerIsFull(t *testing.T) {
+// A server without memory for more connections over rings still shows its status, and
+// drops the collection that uses the memory.
+func TestServerWithoutMemoryForRings(t *testing.T) {
 	p, addr, _ := serve(t, "--memory-limit", "64MiB", "--load", "uniform", "--objects", "1000000")
 	p.awaitError(t, "memory limit exceeded")
 	if st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json")); !st.Memory.Full {

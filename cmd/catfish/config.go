@@ -56,7 +56,7 @@ is a comment: take the # away from what is to differ.`,
 	}
 }
 
-// setting is the line of a flag's default.
+// setting returns the line of a flag's default.
 func setting(f *pflag.Flag) string {
 	value := yaml.Node{Kind: yaml.ScalarNode, Value: f.DefValue}
 	if _, ok := f.Value.(pflag.SliceValue); ok {
@@ -67,11 +67,11 @@ func setting(f *pflag.Flag) string {
 			}
 		}
 	} else if f.Value.Type() == "string" {
-		value.Tag = "!!str" // so that 0600 and nothing have their quotes
+		value.Tag = "!!str" // so that 0600 and the empty string get quotes
 	}
 	line, err := yaml.Marshal(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: f.Name}, &value}})
 	if err != nil {
-		return f.Name + ":\n" // It cannot be: the node is whole.
+		return f.Name + ":\n" // Impossible: the node is complete.
 	}
 	return string(line)
 }

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A server is as its file says, but for what is typed.
+// A server is configured by its file, except for typed flags.
 func TestServeConfig(t *testing.T) {
 	places := file(t, "places.geojson", townJSON)
 	config := file(t, "catfish.yaml", `
@@ -70,7 +70,7 @@ func TestConfigMistakes(t *testing.T) {
 	fail(t, exitUsage, []string{"serve", "--config", file(t, "bad.yaml", "listne: x\n")}, "listne")
 }
 
-// What docs prints is a file, and has every flag with its default.
+// The output of docs is a valid file, and has every flag with its default.
 func TestConfigDocs(t *testing.T) {
 	text := succeed(t, "config", "docs")
 	if fail := succeed(t, "config", "check", file(t, "docs.yaml", text)); !strings.Contains(fail, "0 settings") {
@@ -91,7 +91,7 @@ func TestConfigDocs(t *testing.T) {
 	if len(values) > 0 {
 		t.Errorf("there are no flags %v", values)
 	}
-	// As they stand, the defaults are values that the flags take.
+	// The flags accept the defaults as written.
 	c, _ = serveCommand(&app{})
 	if _, err := readConfig(c.Flags(), file(t, "all.yaml", all)); err != nil {
 		t.Error(err)

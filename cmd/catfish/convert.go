@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// convertible adds to an error of a file that is not read, but could be converted, the
-// line that loads it.
+// convertible adds a command line that loads the file to the error of a file that is
+// not read, but could be converted.
 func convertible(err error, path, collection string) error {
 	var is *places.ForeignError
 	if !errors.As(err, &is) {

@@ -9,9 +9,9 @@ import (
 	"github.com/catfish-index/catfish/kv"
 )
 
-// TestLoadOtherCRS: a file that names another system of coordinates is refused with
-// the name and the line that loads it, wherever the file says so; and a collection that
-// nothing was stored in is not left behind. A planar collection takes it.
+// TestLoadOtherCRS: a file that names another coordinate reference system, anywhere in
+// the file, is refused with the name and the line that loads it. No collection without
+// a stored feature is left. A planar collection accepts the file.
 func TestLoadOtherCRS(t *testing.T) {
 	_, addr, _ := serve(t)
 	crs := `"crs":{"type":"name","properties":{"name":"urn:ogc:def:crs:EPSG::31287"}}`
@@ -32,13 +32,13 @@ func TestLoadOtherCRS(t *testing.T) {
 	absent("behind")
 	fail(t, exitFailure, at(addr, "put", before), "EPSG::31287", line)
 	absent("put")
-	// What was stored before is told.
+	// The error reports the features stored before.
 	fail(t, exitFailure, at(addr, "load", large), "EPSG::31287", line, "at least 256 features were stored before that, and stay")
 	succeed(t, "load", before, "--planar", "-s", addr, "-c", "hall")
 	succeed(t, "load", before, "-s", addr, "-c", "hall")
 }
 
-// TestFailedLoadLeavesNoCollection: whatever it fails by.
+// TestFailedLoadLeavesNoCollection: for any cause of the failure.
 func TestFailedLoadLeavesNoCollection(t *testing.T) {
 	_, addr, _ := serve(t)
 	for name, text := range map[string]string{
@@ -58,7 +58,7 @@ func TestFailedLoadLeavesNoCollection(t *testing.T) {
 }
 
 // TestLoadForeignFormats: a known format that is not read is named, with the line that
-// loads it, whatever it was to be loaded into.
+// loads it, for any target of the load.
 func TestLoadForeignFormats(t *testing.T) {
 	_, addr, _ := serve(t)
 	gpkg := file(t, "small.gpkg", "SQLite format 3\x00"+strings.Repeat("\x00", 52)+"GPKG")
@@ -69,7 +69,7 @@ func TestLoadForeignFormats(t *testing.T) {
 	fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--features", "cafes", "--load", shp}, "a Shapefile", line+shp+" | catfish load - -c cafes")
 }
 
-// TestDropEmpty: what a failed load made is removed, unless others have used it since.
+// TestDropEmpty: a collection that a failed load made is removed, unless it was used since.
 func TestDropEmpty(t *testing.T) {
 	_, addr, _ := serve(t)
 	cl, err := catfish.Dial(t.Context(), addr, catfish.Options{Transport: catfish.TransportTCP})

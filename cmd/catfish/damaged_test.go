@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDamagedDataDir: after a kill, one bit of the write-ahead log is not what was written.
-// The server does not start, unless the loss is accepted, and then says how much it is.
+// TestDamagedDataDir: after a kill, one bit of the write-ahead log is flipped. The server
+// does not start, unless the user accepts the loss, and then says how much it is.
 func TestDamagedDataDir(t *testing.T) {
 	var csv strings.Builder
 	csv.WriteString("id,lon,lat,name\n")

@@ -59,7 +59,7 @@ the page stays after that, until Ctrl-C.`,
 }
 
 func (a *app) demo(ctx context.Context, cfg bench.DemoConfig, page demoPage) error {
-	// A short show still has a few pictures.
+	// A short show still has a few frames.
 	cfg.Interval = min(time.Second, cfg.Duration/4)
 	if cfg.Duration < minDemo {
 		return badUsage("--duration is %v, want at least %v", cfg.Duration, minDemo)
@@ -67,7 +67,7 @@ func (a *app) demo(ctx context.Context, cfg bench.DemoConfig, page demoPage) err
 	if cfg.Policy == "tcp" || cfg.Transport == catfish.TransportTCP {
 		return badUsage("the demo shows rings and one-sided reads, which tcp has not")
 	}
-	// Found here, these are bad usage; a child process could only fail.
+	// Errors found here are bad usage; a child process could only fail.
 	if err := cfg.Validate(catfish.Schemes()); err != nil {
 		return err
 	}
@@ -85,5 +85,5 @@ func (a *app) demo(ctx context.Context, cfg bench.DemoConfig, page demoPage) err
 	return a.demoWithPage(ctx, cfg, page, spawn, show)
 }
 
-// minDemo leaves a sample of the processor clock in each picture.
+// minDemo leaves a sample of the processor clock in each frame.
 const minDemo = 400 * time.Millisecond

@@ -15,33 +15,33 @@ import (
 	"github.com/catfish-index/catfish/web"
 )
 
-// demoRole is that of a demo's server.
+// demoRole is the role of a demo's server.
 const demoRole child.Role = "demo"
 
-// demoPlaces is the collection of what is on the page's map.
+// demoPlaces is the collection that the page's map shows.
 const demoPlaces = "places"
 
 // demoJob is the first line that the server child reads.
 type demoJob struct {
 	Config bench.DemoConfig `json:"config"`
 	HTTP   string           `json:"http"`
-	Fixed  bool             `json:"fixed"` // no other address will do
+	Fixed  bool             `json:"fixed"` // do not fall back to another address
 	Places string           `json:"places,omitempty"`
 }
 
-// demoCommand is a later one.
+// demoCommand is one of the later lines.
 type demoCommand struct {
 	End bool `json:"end,omitempty"`
 }
 
-// demoSaid is a line from it: exactly one field is set, but for Places.
+// demoSaid is a line from the server child: exactly one field is set, but for Places.
 type demoSaid struct {
-	URL    string         `json:"url,omitempty"` // of the page, which is there
+	URL    string         `json:"url,omitempty"` // of the page, which is being served
 	Places int            `json:"places,omitempty"`
 	Begin  *demoBegin     `json:"begin,omitempty"`
 	Frame  *bench.Frame   `json:"frame,omitempty"`
 	End    *bench.Summary `json:"end,omitempty"`
-	Over   bool           `json:"over,omitempty"` // the show; the page stays
+	Over   bool           `json:"over,omitempty"` // the show has ended; the page stays
 }
 
 type demoBegin struct {
@@ -50,7 +50,7 @@ type demoBegin struct {
 	Config bench.DemoConfig  `json:"config"`
 }
 
-// demoMain is the life of the server child. It returns when in ends, or says so.
+// demoMain is the server child. It returns at the end of in, or reports an error.
 func demoMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	p := child.NewPipe(in, out)
 	var job demoJob
@@ -115,7 +115,7 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 		return err
 	}
 	ended := make(chan struct{})
-	go func() { // Its end is this process's.
+	go func() { // It ends with this process.
 		defer close(ended)
 		var cmd demoCommand
 		for p.Read(&cmd) == nil && !cmd.End {
@@ -143,7 +143,7 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	return nil
 }
 
-// loadPlaces fills a collection of places, and returns how many there are.
+// loadPlaces fills a collection of places, and returns their number.
 func loadPlaces(ctx context.Context, srv *catfish.Server, path string) (int, error) {
 	c, err := srv.CreateFeatures(demoPlaces, catfish.FeaturesOptions{Title: "Places"})
 	if err != nil {
@@ -160,8 +160,8 @@ func loadPlaces(ctx context.Context, srv *catfish.Server, path string) (int, err
 	return c.Len(), nil
 }
 
-// pipeShow passes a show on to the parent. A parent that has gone is noticed by
-// who reads from it.
+// pipeShow passes a show on to the parent. The goroutine that reads the parent's
+// commands notices the parent's end.
 type pipeShow struct{ p *child.Pipe }
 
 func (s *pipeShow) Note(text string) { s.p.Note(text) }
@@ -171,7 +171,7 @@ func (s *pipeShow) Begin(on bench.ServerReady, i bench.Info, c bench.DemoConfig)
 }
 
 func (s *pipeShow) Frame(f bench.Frame) {
-	f.Each, f.Latency = nil, nil // The engine room has them.
+	f.Each, f.Latency = nil, nil // The engine room shows them.
 	_ = s.p.Write(demoSaid{Frame: &f})
 }
 

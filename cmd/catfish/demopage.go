@@ -25,9 +25,9 @@ import (
 //	  | <----- begin, frames, end, over ------------------------- samples
 //	  | end ------------------> exit                              exit
 //
-// So the engine room shows the clients of the show, and its button more of them.
+// So the engine room shows the show's clients, and its button starts more of them.
 
-// demoPage says what page a demo has, and whether it stays.
+// demoPage says which page a demo has, and whether it stays.
 type demoPage struct {
 	HTTP, Places string
 	Stay         bool
@@ -51,7 +51,7 @@ func (p *demoPage) check(fs *pflag.FlagSet) error {
 
 const andorraFile = "datasets/testdata/andorra.osm.pbf"
 
-// places finds the file, empty if there is to be none.
+// places finds the file, empty if the page shows no places.
 func (p *demoPage) places() (string, error) {
 	switch p.Places {
 	case "none":
@@ -81,7 +81,7 @@ func inTerminal(in io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// demoWithPage runs the server child, and shows what it says.
+// demoWithPage runs the server child, and prints its output.
 func (a *app) demoWithPage(ctx context.Context, cfg bench.DemoConfig, page demoPage, spawn child.Spawn, show bench.Show) error {
 	places, err := page.places()
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *app) demoWithPage(ctx context.Context, cfg bench.DemoConfig, page demoP
 	d := demoShow{a: a, show: show, places: places}
 	err = d.follow(ctx, srv)
 	if ctx.Err() != nil {
-		// Ctrl-C is a way to end it. The server child still has the summary.
+		// Ctrl-C is a normal end. The server child still sends the summary.
 		if serr := srv.Send(demoCommand{End: true}); serr != nil {
 			return serr
 		}
@@ -115,12 +115,12 @@ func (a *app) demoWithPage(ctx context.Context, cfg bench.DemoConfig, page demoP
 	}
 	var nothing demoSaid
 	if err := srv.Next(ctx, &nothing); ctx.Err() == nil {
-		return err // It says no more, so it has failed.
+		return err // It sends no more, so it has failed.
 	}
 	return nil
 }
 
-// demoShow passes on what the server child says.
+// demoShow passes on the lines of the server child.
 type demoShow struct {
 	a           *app
 	show        bench.Show
@@ -128,7 +128,7 @@ type demoShow struct {
 	over        bool
 }
 
-// follow returns when the show is over, or ctx.
+// follow returns when the show or ctx has ended.
 func (d *demoShow) follow(ctx context.Context, srv *child.Process) error {
 	for !d.over {
 		var s demoSaid

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A demo stays with its page, when that is wanted, until Ctrl-C. An address that was
-// asked for and is taken is an error.
+// A demo stays with its page, if asked to, until Ctrl-C. A requested address that is
+// taken is an error.
 func TestDemoStays(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

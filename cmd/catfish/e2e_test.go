@@ -18,7 +18,7 @@ import (
 
 const testObjects = 3000
 
-// sample generates a CSV file and what is in it.
+// sample generates a CSV file, and returns its objects.
 func sample(t *testing.T) (path string, items []rstar.Item) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "sample.csv")
@@ -33,7 +33,7 @@ func sample(t *testing.T) (path string, items []rstar.Item) {
 	return path, items
 }
 
-// scan is the linear scan that every search must agree with.
+// scan is the linear scan whose result every search must return.
 func scan(items []rstar.Item, q rstar.Rect) []itemJSON {
 	var found []itemJSON
 	for _, it := range items {
@@ -44,8 +44,8 @@ func scan(items []rstar.Item, q rstar.Rect) []itemJSON {
 	return found
 }
 
-// Every policy over every transport gives what a linear scan gives.
-func TestSearchEveryWay(t *testing.T) {
+// Every policy over every transport returns the result of a linear scan.
+func TestSearchByEveryPolicyAndTransport(t *testing.T) {
 	csv, items := sample(t)
 	query := rstar.Rect{MinX: 0.2, MinY: 0.1, MaxX: 0.6, MaxY: 0.4}
 	want := scan(items, query)
@@ -57,7 +57,7 @@ func TestSearchEveryWay(t *testing.T) {
 		for _, transport := range []string{"auto", "shm", "soft", "tcp"} {
 			for _, policy := range catfish.Schemes() {
 				if transport != "auto" && (transport == "tcp") != (policy == "tcp") {
-					continue // Refused; TestRefusals, TestNoUse.
+					continue // Refused; TestUnavailableOptionsAreRefused, TestNoUse.
 				}
 				out := succeed(t, "search", "--server", addr, "--bbox", "0.2,0.1,0.6,0.4",
 					"--policy", policy, "--transport", transport, "--json")
@@ -81,7 +81,7 @@ func TestSearchEveryWay(t *testing.T) {
 	}
 }
 
-// The form that scripts read, to the letter.
+// The exact form that scripts read.
 func TestSearchJSON(t *testing.T) {
 	csv := file(t, "one.csv", "id,minx,miny,maxx,maxy\n18446744073709551615,-1.5,0,1e3,0.1\n")
 	_, addr, _ := serve(t, "--load", csv)
@@ -113,7 +113,7 @@ func TestSearchJSON(t *testing.T) {
 	}
 }
 
-// An object's whole life, and that of collections.
+// The whole life of an object, and of collections.
 func TestWrites(t *testing.T) {
 	csv, items := sample(t)
 	_, addr, ready := serve(t, "--collection", "points", "--load", csv, "--grpc", "127.0.0.1:0")
@@ -150,7 +150,7 @@ func TestWrites(t *testing.T) {
 	if n := count("default", "-9,-9,9,9"); n != "0" {
 		t.Errorf("deleted: %s", n)
 	}
-	// Loading, from a file and a generator, over both rings and sockets.
+	// Loading, from a file and a generator, over rings and over sockets.
 	if out := succeed(t, on("load --json --transport soft --file "+csv)...); !strings.Contains(out, `{"loaded":3000,`) {
 		t.Errorf("load: %s", out)
 	}
@@ -197,8 +197,8 @@ func TestNearestIsInOrder(t *testing.T) {
 	}
 }
 
-// What is asked for and cannot be had is refused, never replaced.
-func TestRefusals(t *testing.T) {
+// An option that is not available is refused, never replaced.
+func TestUnavailableOptionsAreRefused(t *testing.T) {
 	_, addr, _ := serve(t, "--transport", "soft")
 	search := strings.Fields("search --bbox 0,0,1,1 --server " + addr)
 	fail(t, exitFailure, append(search, "--transport", "shm"), "transport not available", "shm")
@@ -268,10 +268,10 @@ func TestBadFiles(t *testing.T) {
 		if strings.HasSuffix(c.name, "rea02") {
 			spec = "rea02:" + path
 		}
-		// A server does not start on it, a check does not pass it.
+		// A server does not start with the file, and a check refuses it.
 		fail(t, exitFailure, []string{"serve", "--listen", "127.0.0.1:0", "--load", spec}, c.says...)
 		fail(t, exitFailure, []string{"check", spec}, c.says...)
-		// A load keeps what came before and says how much that was.
+		// A load keeps the objects before the fault and reports their number.
 		fail(t, exitFailure, []string{"load", "--server", addr, "--file", spec}, c.says...)
 		if c.before > 0 {
 			loaded += c.before
@@ -290,7 +290,7 @@ func TestBadFiles(t *testing.T) {
 }
 
 func TestSlabFull(t *testing.T) {
-	// Room for some 250 nodes of 42 entries.
+	// Room for about 250 nodes of 42 entries.
 	small := []string{"--slab-bytes", fmt.Sprint(500 << 10)}
 	data := []string{"uniform", "--objects", "20000"}
 	fail(t, exitFailure, slices.Concat([]string{"serve", "--listen", "127.0.0.1:0"}, small,
@@ -319,7 +319,7 @@ func TestCheckFile(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends a load with the reason, and what was sent stays.
+// Ctrl-C ends a load with the reason; the objects already sent stay.
 func TestInterruptedLoad(t *testing.T) {
 	_, addr, _ := serve(t)
 	p := startLoad(t, addr)
@@ -332,7 +332,7 @@ func TestInterruptedLoad(t *testing.T) {
 	succeed(t, "check", "--server", addr)
 }
 
-// A server that dies takes with it what was loaded.
+// A killed server loses the loaded objects.
 func TestLoadServerKilled(t *testing.T) {
 	srv, addr, _ := serve(t)
 	p := startLoad(t, addr)
@@ -346,7 +346,7 @@ func TestLoadServerKilled(t *testing.T) {
 }
 
 // startLoad starts a load that takes long, and returns when objects
-// arrive.
+// arrive at the server.
 func startLoad(t *testing.T, addr string) *process {
 	t.Helper()
 	p := start(t, "load", "--server", addr, "--file", "uniform", "--objects", "50000000")

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// defaultPort is below those that Linux gives out (32768 and up).
+// defaultPort is below the ephemeral ports of Linux (32768 and up).
 const defaultPort = "7119"
 
-// defaultAddr is where servers listen and clients look: this machine only.
+// defaultAddr is the default address of servers and clients: this machine only.
 const defaultAddr = "127.0.0.1:" + defaultPort
 
-// withPort adds the default port to a host that has none: a name, an IPv4
+// withPort adds the default port to a host without one: a name, an IPv4
 // address, or an IPv6 address with or without brackets.
 func withPort(addr string) string {
 	host := addr
@@ -29,7 +29,7 @@ func withPort(addr string) string {
 	return net.JoinHostPort(host, defaultPort)
 }
 
-// endpoint is checkAddr for what may lack its port.
+// endpoint is checkAddr for an address that may lack its port.
 func endpoint(flag, addr string, least uint64) (string, error) {
 	full := withPort(addr)
 	if err := checkAddr(flag, full, least); err != nil {
@@ -38,7 +38,7 @@ func endpoint(flag, addr string, least uint64) (string, error) {
 	return full, nil
 }
 
-// checkAddr checks the form of host:port. Who listens may take port 0.
+// checkAddr checks the form of host:port. A listener may take port 0.
 func checkAddr(flag, addr string, least uint64) error {
 	_, port, err := net.SplitHostPort(addr)
 	if err == nil {

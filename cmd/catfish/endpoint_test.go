@@ -17,7 +17,7 @@ func TestEndpoint(t *testing.T) {
 		"[fe80::1%eth0]": "[fe80::1%eth0]:7119",
 		"::":             "[::]:7119",
 		"0.0.0.0":        "0.0.0.0:7119",
-		// Not an address, or none that says which part is the port.
+		// Not an address, or one whose port is ambiguous.
 		"": "", "7119": "", "host:": "", "host:port": "", "host:70000": "", "host:0": "",
 		"[10.0.0.5]": "", "[::1": "", "::1]": "", "[]": "", "a:b:c": "", "host:-1": "",
 	} {

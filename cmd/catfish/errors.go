@@ -34,13 +34,13 @@ const (
 	exitUsage   = 2
 )
 
-// usageError is about what was typed. Nothing was done.
+// usageError is about a typed flag or argument. Nothing was changed.
 type usageError struct{ err error }
 
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-// partialError is about a write of which a part was done, and says how much.
+// partialError is about a partly done write, and says how much was done.
 type partialError struct{ err error }
 
 func (e partialError) Error() string { return e.err.Error() }
@@ -50,8 +50,8 @@ func badUsage(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
 }
 
-// isUsage tells errors about flags and arguments, wherever they were
-// found, from failures.
+// isUsage reports whether an error is about flags and arguments, wherever it
+// was found, and not a failure.
 func isUsage(err error) bool {
 	var u usageError
 	if errors.As(err, &u) {
@@ -69,7 +69,7 @@ func isUsage(err error) bool {
 	return false
 }
 
-// packageNames are those that errors of Go packages begin with, alone or
+// packageNames match the names with which errors of Go packages begin, alone or
 // within others. They help programmers only.
 var packageNames = regexp.MustCompile(
 	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|filter|places): )+`)
@@ -93,7 +93,7 @@ func exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) i
 	return exitFailure
 }
 
-// hint says what to do about an error, where its text does not.
+// hint says what the user can do about an error, where its text does not.
 func hint(err error) string {
 	switch {
 	case errors.Is(err, paper.ErrSettings):
@@ -142,7 +142,7 @@ func hint(err error) string {
 	case errors.Is(err, catfish.ErrInUse):
 		return "\nChoose another address with --listen; port 0 takes any free one."
 	case errors.As(err, new(partialError)):
-		return "" // Neither nothing nor everything was done.
+		return "" // Part of the work was done.
 	case errors.Is(err, catfish.ErrUnknownOutcome):
 		return "\nThe write may or may not have happened: look before repeating it."
 	case catfish.RetrySafe(err) && passes(err):
@@ -153,8 +153,8 @@ func hint(err error) string {
 	return ""
 }
 
-// notPermitted is the hint for what a server refuses. It says why in words alone:
-// one code stands for all reasons.
+// notPermitted is the hint for a refusal by the server. The server gives the reason only
+// as text: one code stands for all reasons.
 func notPermitted(err error) string {
 	for _, w := range []struct{ says, hint string }{
 		{access.ErrPermission.Error(), "See 'catfish keys' for what a key may do."},
@@ -171,7 +171,7 @@ func notPermitted(err error) string {
 	return ""
 }
 
-// passes reports whether the same may succeed later.
+// passes reports whether the same command may succeed later.
 func passes(err error) bool {
 	for _, e := range []error{
 		catfish.ErrNotSent, catfish.ErrBusy, catfish.ErrNotReady, catfish.ErrRestarted, catfish.ErrRateLimited,

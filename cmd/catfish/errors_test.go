@@ -19,8 +19,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// Users read no names of packages, types or fields.
-func TestWordsOfErrors(t *testing.T) {
+// Error messages have no names of packages, types or fields.
+func TestErrorsHaveNoGoNames(t *testing.T) {
 	for _, c := range []struct {
 		err        error
 		want, hint string
@@ -46,7 +46,7 @@ func TestWordsOfErrors(t *testing.T) {
 	fail(t, exitUsage, strings.Fields("serve --listen 127.0.0.1:0 --slab-bytes 1000"), "a slab of 1", "--slab-bytes 1000")
 }
 
-// What listens at an address may be something else.
+// The listener at an address may be another program.
 func TestNoCatfishServer(t *testing.T) {
 	for answer, says := range map[string]string{
 		"HTTP/1.1 400 Bad Request\r\n\r\n": "no Catfish server, by its answer (the ports of --http,",
@@ -64,7 +64,7 @@ func TestNoCatfishServer(t *testing.T) {
 					served <- err
 					return
 				}
-				// All of the greeting is read, or closing would be a reset.
+				// Read all of the greeting, or closing would be a reset.
 				_, _ = io.ReadFull(c, make([]byte, 8))
 				_, _ = io.WriteString(c, answer)
 				c.Close()

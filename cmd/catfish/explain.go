@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// explain searches and tells how each search went. The first one over a
-// connection opens a read channel and fills the cache; --repeat shows those after.
+// explain searches and prints how each search went. The first search over a connection
+// opens a read channel and fills the cache; --repeat shows the later searches.
 func (a *app) explain(ctx context.Context, cl *catfish.Client, f clientFlags, q rstar.Rect, limit, repeat int) error {
 	all := make([]*catfish.Explanation, repeat)
 	for i := range all {
@@ -46,7 +46,7 @@ func (a *app) explained(f clientFlags, all []*catfish.Explanation) error {
 	return nil
 }
 
-// explained is an explanation for people.
+// explained formats an explanation for people.
 func explained(x *catfish.Explanation) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -85,8 +85,8 @@ func explained(x *catfish.Explanation) string {
 	return b.String()
 }
 
-// answeredBy says who moved the answer to a message; "": there was none, or it came by
-// a plain socket.
+// answeredBy says which side moved the answer to a message; "": there was no answer, or
+// it came by a plain socket.
 func answeredBy(x *catfish.Explanation) string {
 	switch {
 	case x.Transport == catfish.TransportTCP, x.Path != catfish.FastMessaging.String() && !x.FellBack:
@@ -99,7 +99,7 @@ func answeredBy(x *catfish.Explanation) string {
 	return "written by the server"
 }
 
-// shardText says where a key is.
+// shardText says which shard has a key.
 func shardText(s *catfish.ShardAt) string {
 	text := fmt.Sprintf("%d of %d", s.Number, s.Of)
 	if s.Owner >= 0 {

@@ -120,7 +120,7 @@ type exporter struct {
 }
 
 // export writes to a new file beside out and renames it when it is complete, so
-// that a failure leaves an old one as it was.
+// that a failure leaves the old file unchanged.
 func (e *exporter) export(ctx context.Context, all iter.Seq2[catfish.Feature, error], out string) error {
 	e.began = time.Now()
 	e.next = e.began.Add(progressEvery)
@@ -135,7 +135,7 @@ func (e *exporter) export(ctx context.Context, all iter.Seq2[catfish.Feature, er
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // Gone after the rename, which is fine.
+	defer func() { _ = os.Remove(f.Name()) }() // Fails after the rename, which is fine.
 	defer f.Close()
 	packed, err := places.Pack(out, untilDone{ctx, f})
 	if err != nil {
@@ -171,8 +171,8 @@ func (e *exporter) write(w io.Writer, all iter.Seq2[catfish.Feature, error]) err
 	return err
 }
 
-// laterOf is what a description knows of the features of a collection, so that a
-// table has room for those that come late.
+// laterOf returns the columns and shapes that a description knows, so that a table has
+// room for features that come late.
 func laterOf(d *store.Description, answer *answerFlags) (l places.Later) {
 	for _, p := range d.Properties {
 		l.Columns = append(l.Columns, p.Name)
@@ -183,7 +183,7 @@ func laterOf(d *store.Description, answer *answerFlags) (l places.Later) {
 	return l
 }
 
-// one counts a feature, and shows the progress now and then.
+// one counts a feature, and shows the progress periodically.
 func (e *exporter) one() {
 	if e.n++; e.n%lookPlaces != 0 {
 		return

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExportByName: the name of the file says its format, --format says it first, and
-// what was written is read again.
+// TestExportByName: the file's name chooses the format, --format overrides it, and the
+// written file can be read again.
 func TestExportByName(t *testing.T) {
 	_, addr, _ := serve(t)
 	succeed(t, at(addr, "load", file(t, "few.csv", "id,lon,lat,n\na,1,2,3\nb,3,4,5\n"))...)

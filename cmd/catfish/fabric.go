@@ -11,10 +11,10 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// fabricOptions are what 'catfish fabric' takes.
+// fabricOptions are the options of 'catfish fabric'.
 type fabricOptions struct {
 	json, test bool
-	transports []string // empty: all that this host has
+	transports []string // empty: all that this host supports
 	fabric     catfish.Fabric
 	sizes      []int
 	duration   time.Duration
@@ -70,7 +70,7 @@ errors: docs/rdma.md.`,
 	return c
 }
 
-// check finds what cannot work before anything is opened.
+// check finds impossible options before anything is opened.
 func (f *fabricOptions) check(c *cobra.Command) error {
 	ofFabric := false
 	for _, name := range []string{"transport", "fabric-provider", "fabric-device", "fabric-addr", "size", "duration"} {

@@ -10,7 +10,7 @@ import (
 )
 
 // kernelDevice is an RDMA device that the system knows, whether libfabric
-// offers it or not: the difference is what people need explained.
+// offers it or not: users need the difference explained.
 type kernelDevice struct {
 	Name   string `json:"name"`
 	Driver string `json:"driver"`
@@ -18,13 +18,13 @@ type kernelDevice struct {
 	Note   string `json:"note"`
 }
 
-// emulated stands for the driver where there is no card: rxe and siw.
+// emulated replaces the driver's name where there is no card: rxe and siw.
 const emulated = "emulated by the kernel"
 
 // kernelDevices reads sysfs:
 //
 //	root/infiniband/mlx5_0/device/driver -> .../mlx5_core
-//	root/infiniband/rxe0                    nothing behind it
+//	root/infiniband/rxe0                    no device
 //	root/cxi/cxi0                           HPE Slingshot
 func kernelDevices(root string) []kernelDevice {
 	var all []kernelDevice
@@ -53,8 +53,8 @@ func kernelDevices(root string) []kernelDevice {
 // datagrams are the drivers of cards that have no connected endpoints.
 var datagrams = map[string]string{"efa": "AWS EFA", "cxi": "HPE Slingshot"}
 
-// connects tells an RDMA device that connections can be made over:
-// libfabric also offers those without an address.
+// connects reports whether connections can be made over an RDMA device:
+// libfabric also offers devices without an address.
 func connects(f ofi.Fabric) bool { return f.RDMA() && f.Addr != "" }
 
 // explain says whether the device can be used, and why not. err is

@@ -2,7 +2,7 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// memlock asks for the limit that the kernel holds registrations against.
+// memlock returns the limit that the kernel applies to registrations.
 func memlock() lockedMemory {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &l); err != nil {

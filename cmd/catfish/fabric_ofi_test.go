@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// libfabric's tcp is tested when it is named, and says what it is.
+// libfabric's tcp is tested when it is named, and the rows name it.
 func TestFabricSelfTestTCP(t *testing.T) {
 	cmd := []string{"fabric", "--test", "--duration", "2ms", "--fabric-provider", "tcp", "--fabric-addr", "127.0.0.1"}
 	rows := decodeRows(t, succeed(t, append(cmd, "--json")...))
@@ -25,7 +25,7 @@ func TestFabricSelfTestTCP(t *testing.T) {
 func TestFabricNoDevice(t *testing.T) {
 	fail(t, exitFailure, []string{"fabric", "--test", "--transport", "ofi", "--fabric-device", "none0"},
 		ofi.ErrNoDevice.Error(), `"none0"`, "Soft-RoCE")
-	// An address of nobody here (RFC 5737).
+	// An address that no host has (RFC 5737).
 	fail(t, exitFailure, []string{"fabric", "--test", "--fabric-provider", "tcp", "--fabric-addr", "203.0.113.1"},
 		"203.0.113.1", "there is tcp")
 }

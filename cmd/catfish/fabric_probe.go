@@ -18,14 +18,14 @@ import (
 	"github.com/catfish-index/catfish/rdma/soft"
 )
 
-// fabricRow is a row of the self-test and what to think of it.
+// fabricRow is a row of the self-test with a note on its meaning.
 type fabricRow struct {
 	rdmaprobe.Row
 	RDMA bool   `json:"rdma"` // by a card, or the kernel's emulation of one
 	Note string `json:"note"`
 }
 
-// What the figures of a transport are figures of.
+// What each transport's figures measure.
 const (
 	noteSHM   = "both sides in this process; requests are loads and stores"
 	noteSoft  = "both sides in this process, TCP over 127.0.0.1"
@@ -33,8 +33,8 @@ const (
 	noteTCP   = "libfabric's tcp is no RDMA: the target's CPU serves reads; not a figure of any card"
 )
 
-// fabricTest runs the self-test of all transports, and prints what is
-// done even if the next one fails.
+// fabricTest runs the self-test of all transports, and prints the finished
+// ones even if the next one fails.
 func (a *app) fabricTest(ctx context.Context, f fabricOptions) error {
 	if len(f.transports) == 0 {
 		f.transports = f.available()
@@ -56,7 +56,7 @@ func (a *app) fabricTest(ctx context.Context, f fabricOptions) error {
 	return nil
 }
 
-// available is every transport that needs no naming.
+// available returns every transport that works without being named.
 func (f *fabricOptions) available() []string {
 	all := []string{catfish.TransportSoft}
 	if runtime.GOOS == "linux" {
@@ -123,7 +123,7 @@ func (a *app) probeTable(rows []fabricRow, first bool) error {
 	return nil
 }
 
-// fabricHint says what to do about an error of the self-test.
+// fabricHint says what the user can do about an error of the self-test.
 func fabricHint(err error, f catfish.Fabric) string {
 	switch {
 	case errors.Is(err, ofi.ErrNoDevice) && f.Provider != ofi.TCP:

@@ -11,13 +11,13 @@ import (
 	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
-// fabricReport is what 'catfish fabric' found on this host.
+// fabricReport is the result of 'catfish fabric' on this host.
 type fabricReport struct {
 	Transports []fabricTransport `json:"transports"`
-	Fabrics    []ofi.Fabric      `json:"fabrics"`        // what libfabric offers
-	Kernel     []kernelDevice    `json:"kernel_devices"` // what the system has
+	Fabrics    []ofi.Fabric      `json:"fabrics"`        // the devices that libfabric offers
+	Kernel     []kernelDevice    `json:"kernel_devices"` // the devices that the system knows
 	Locked     lockedMemory      `json:"locked_memory"`
-	SameHost   string            `json:"same_host"`   // chosen there
+	SameHost   string            `json:"same_host"`   // chosen on the same host
 	OtherHosts string            `json:"other_hosts"` // chosen between hosts
 	Why        string            `json:"why"`
 }
@@ -106,7 +106,7 @@ func mib(n uint64) string {
 	return fmt.Sprintf("%.4g MiB", float64(n)/(1<<20))
 }
 
-// text says the same as the JSON, for people.
+// text formats the content of the JSON for people.
 func (r fabricReport) text() string {
 	var b strings.Builder
 	b.WriteString("transports\n")

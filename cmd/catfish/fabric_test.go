@@ -57,7 +57,7 @@ func TestFabricSelfTest(t *testing.T) {
 	}
 }
 
-func TestFabricHere(t *testing.T) {
+func TestFabricReport(t *testing.T) {
 	r := decode[fabricReport](t, succeed(t, "fabric", "--json"))
 	if len(r.Transports) != 3 || r.Why == "" || r.Locked.Known != (runtime.GOOS == "linux") {
 		t.Errorf("%+v", r)
@@ -138,7 +138,7 @@ func TestFabricChoice(t *testing.T) {
 	}
 }
 
-// The limit only matters to who has a device.
+// The limit only matters on a host with a device.
 func TestFabricLockedMemory(t *testing.T) {
 	low := lockedMemory{Known: true, Bytes: 8 << 20}
 	for name, c := range map[string]struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// fabricFlags pick ofi's device.
+// fabricFlags register the flags that choose ofi's device.
 func fabricFlags(c *cobra.Command, f *catfish.Fabric) {
 	fs := c.Flags()
 	fs.StringVar(&f.Provider, "fabric-provider", "",

@@ -43,7 +43,7 @@ types of geometry, and which properties with values of which types.`,
 	return c
 }
 
-// describeText is a description for people. Names and titles are others'.
+// describeText formats a description for people. Other users chose names and titles.
 func describeText(d *catfish.FeaturesInfo) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// A collection is described, a search prints some of what features have, and a
-// collection that was loaded beside it takes its place.
+// A collection is described, a search prints some parts of features, and a collection
+// that was loaded beside it takes its place.
 func TestFeaturesDescribeAndSwap(t *testing.T) {
 	_, addr, _ := serve(t)
 	csv := file(t, "cafes.csv", cafesCSV)
@@ -41,7 +41,7 @@ func TestFeaturesDescribeAndSwap(t *testing.T) {
 	}
 	fail(t, exitUsage, []string{"search", "-s", addr, "--no-geometry"}, "--no-geometry does nothing in a collection of boxes")
 
-	// By plain sockets: a swap waits until clients have noticed that read memory.
+	// By plain sockets: a swap waits until clients that read memory have noticed it.
 	_, addr, _ = serve(t)
 	succeed(t, at(addr, "load", csv, "--id", "ref", "--transport", "tcp")...)
 	succeed(t, "collections", "create", "next", "--features", "-s", addr)

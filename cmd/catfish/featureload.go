@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// placesBatchMost and placesBatchBytes bound what is stored by one call, and
-	// placesInFlight such calls are under way: while the disk makes some of them
-	// durable, others are sent and checked.
+	// placesBatchMost and placesBatchBytes bound the places stored by one call. At most
+	// placesInFlight calls are in flight: while the disk makes some of them durable, others
+	// are sent and checked.
 	placesBatchMost  = 256
 	placesBatchBytes = 4 << 20
 	placesInFlight   = 4
-	// shownBad is how many bad records are shown of each file.
+	// shownBad is how many bad records of each file are shown.
 	shownBad = 10
 )
 
@@ -38,34 +38,34 @@ type featureLoader struct {
 	name   string // of the collection
 	space  feature.Space
 	strict bool
-	unique bool         // an id that is there is an error
-	create func() error // the collection, unless it is there; nil once it was made
+	unique bool         // an existing id is an error
+	create func() error // creates a missing collection; nil once it exists
 
 	stored   atomic.Int64
 	created  atomic.Int64 // of stored: their ids were new
-	replaced atomic.Int64 // of stored: they took the place of another feature
+	replaced atomic.Int64 // of stored: they replaced another feature
 	unsure   atomic.Bool  // more may have been stored
-	size     int          // of the place that was read last
-	rows     int64        // places that were read
-	read     int64        // records that were read, bad ones too
+	size     int          // of the last place
+	rows     int64        // places read
+	read     int64        // records read, bad ones too
 	total    places.Stats
 	mu       sync.Mutex
 	refused  int64 // by the server
 	why      []error
-	first    *recordAt // whose id was there
-	told     int64     // of replaced
+	first    *recordAt // with an existing id
+	told     int64     // of replaced: already printed
 }
 
-// check is places.Options.Check: what the collection would refuse is a bad record,
-// and a place without an id gets one, so that it is the same if it is sent twice.
+// check is places.Options.Check: a place that the collection would refuse is a bad
+// record, and a place without an id gets one, so that it keeps it if it is sent twice.
 func (l *featureLoader) check(p *places.Place) error {
 	id, value, err := store.Encode(store.Feature{ID: p.ID, Geometry: p.Geometry, Altitudes: p.Altitudes, Properties: p.Properties}, l.space)
 	p.ID, l.size = id, len(value)
 	return err
 }
 
-// load stores what a reader has, in several batches at a time. Records of the same id
-// are stored in their order: one waits for the batch under way that has another.
+// load stores the places of a reader, in several batches at a time. Records of the same
+// id are stored in their order: one waits for the in-flight batch that has another.
 func (l *featureLoader) load(ctx context.Context, r *places.Reader) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(placesInFlight)
@@ -125,7 +125,7 @@ func (l *featureLoader) load(ctx context.Context, r *places.Reader) error {
 	return err
 }
 
-// make makes the collection, if it is not there.
+// make creates the collection, if it does not exist.
 func (l *featureLoader) make() error {
 	if l.create == nil {
 		return nil
@@ -137,7 +137,7 @@ func (l *featureLoader) make() error {
 	return err
 }
 
-// put stores a batch, and counts what certainly arrived.
+// put stores a batch, and counts the places that certainly arrived.
 func (l *featureLoader) put(ctx context.Context, b *placesBatch) error {
 	results, err := l.to.PutManyIf(ctx, b.places, kv.Condition{IfAbsent: l.unique})
 	for i, r := range results {
@@ -152,7 +152,7 @@ func (l *featureLoader) put(ctx context.Context, b *placesBatch) error {
 				l.wasThere(&b.at[i])
 			}
 		case l.unique && errors.Is(r.Err, kv.ErrExists):
-			l.wasThere(&b.at[i]) // It ends the load, when the batches under way have ended.
+			l.wasThere(&b.at[i]) // It ends the load, when the in-flight batches have ended.
 			if errors.Is(err, r.Err) {
 				err = nil
 			}
@@ -171,7 +171,7 @@ func (l *featureLoader) put(ctx context.Context, b *placesBatch) error {
 	return err
 }
 
-// isOfFeature tells what is wrong with one feature from what is wrong with the
+// isOfFeature distinguishes an error about one feature from an error about the
 // server.
 func isOfFeature(err error) bool {
 	return errors.Is(err, store.ErrFeature) || errors.Is(err, record.ErrTooLarge) || errors.Is(err, fastmsg.ErrTooLarge)
@@ -185,7 +185,7 @@ func (l *featureLoader) refuse(err error) {
 	}
 }
 
-// tell says on standard error what was left out of a file.
+// tell prints on standard error what was left out of a file.
 func (l *featureLoader) tell(r *places.Reader, st places.Stats) {
 	if st.NoGeometry > 0 {
 		fmt.Fprintf(l.a.err, "%s: %d features have no geometry: they are found by id and filter only\n", r.Name(), st.NoGeometry)
@@ -220,8 +220,8 @@ func (l *featureLoader) tell(r *places.Reader, st places.Stats) {
 	}
 }
 
-// loadAll stores several files, which are opened first. What is wrong with one is
-// found before the first is stored.
+// loadAll stores several files. It opens all of them first, so that it finds an error in
+// one before it stores the first.
 func (l *featureLoader) loadAll(ctx context.Context, pf *placeFlags, sf *sourceFlags, files []string) (err error) {
 	var readers []*places.Reader
 	defer func() {
@@ -242,13 +242,13 @@ func (l *featureLoader) loadAll(ctx context.Context, pf *placeFlags, sf *sourceF
 			return l.stopped(convertible(err, files[i], l.name))
 		}
 	}
-	if l.total.Bad > 0 { // If these are all, nothing was loaded.
+	if l.total.Bad > 0 { // If all records are bad, nothing was loaded.
 		return nil
 	}
-	return l.make() // Files without a place make it, too.
+	return l.make() // Files without a place create it, too.
 }
 
-// stopped says what is stored when a load ends with err.
+// stopped reports what is stored when a load ends with err.
 func (l *featureLoader) stopped(err error) error {
 	n := l.stored.Load()
 	if n == 0 && !l.unsure.Load() {

@@ -37,7 +37,7 @@ properties: search, nearest, count, export.`,
 	return c
 }
 
-// oneFlags are those of all commands about features by id.
+// oneFlags are the flags of all commands about features by id.
 type oneFlags struct{ clientFlags }
 
 func (f *oneFlags) register(c *cobra.Command) {
@@ -126,14 +126,14 @@ func (a *app) featureGet(ctx context.Context, fs *catfish.Features, collection s
 	return missing
 }
 
-// featureDone is what the commands print that change features.
+// featureDone is the output of the commands that change features.
 type featureDone struct {
 	ID       string `json:"id"`
 	Done     string `json:"done"`
 	Revision uint64 `json:"revision,omitempty"`
 }
 
-// tellDone prints what was done.
+// tellDone prints the changes.
 func (a *app) tellDone(asJSON bool, done []featureDone) error {
 	if asJSON {
 		return a.json(struct {
@@ -213,14 +213,14 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 		info, err = fs.Describe(ctx)
 		return err
 	})
-	// A new collection is of longitude and latitude, which is info's zero value. It
-	// has no revision that could be asked for.
+	// A new collection is of longitude and latitude, which is info's zero value. It has
+	// no revision for a condition to name.
 	create := errors.Is(err, catfish.ErrUnknownCollection) && !f.noCreate && f.cond.IfRevision == 0
 	if err != nil && !create {
 		return err
 	}
 	l := &featureLoader{a: a, name: f.collection, space: info.Space}
-	f.strict, f.memory = true, 1 // which GeoJSON does not need
+	f.strict, f.memory = true, 1 // GeoJSON does not need it
 	r, err := f.placeFlags.open(l, path, &f.sourceFlags)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 	if f.cond.IfRevision != 0 && len(all) > 1 {
 		return badUsage("--if-revision with %d features, want one", len(all))
 	}
-	if create { // Now that the file is known to be whole.
+	if create { // The file is known to be complete.
 		if err := cl.CreateFeatures(ctx, f.collection, catfish.FeaturesOptions{}); err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (a *app) featurePut(ctx context.Context, f *putFlags, path string) error {
 	return failed
 }
 
-// putAll stores features. The first error is returned, with how many were stored.
+// putAll stores features. It returns the first error, with the number stored.
 func putAll(ctx context.Context, fs *catfish.Features, all []catfish.Feature, cond catfish.Condition, stored func(catfish.PutResult)) error {
 	if cond != (catfish.Condition{}) {
 		for i, x := range all {
@@ -384,7 +384,7 @@ func newFeatureDelete(a *app) *cobra.Command {
 	return c
 }
 
-// featureDelete removes ids, of which each is tried. The first error is returned.
+// featureDelete removes ids, and tries each of them. It returns the first error.
 func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bool, ids []string, cond catfish.Condition) error {
 	var first error
 	var done []featureDone
@@ -397,7 +397,7 @@ func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bo
 			first = ofFeature(id, err)
 		}
 		if err != nil && !errors.Is(err, catfish.ErrNotFound) {
-			break // The next one would not go better.
+			break // The next id would fail, too.
 		}
 	}
 	if len(done) > 0 {
@@ -411,7 +411,7 @@ func (a *app) featureDelete(ctx context.Context, fs *catfish.Features, asJSON bo
 	return first
 }
 
-// ofFeature is an error about the feature of an id, which it names.
+// ofFeature returns an error that names the id of its feature.
 func ofFeature(id string, err error) error {
 	for _, named := range []error{catfish.ErrNotFound, catfish.ErrExists, catfish.ErrConflict} {
 		if errors.Is(err, named) {

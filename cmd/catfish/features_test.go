@@ -44,7 +44,7 @@ func (c *collectionJSON) ids() (ids []string) {
 	return ids
 }
 
-// itemsJSON is what search and nearest print with --json.
+// itemsJSON is the output of search and nearest with --json.
 type itemsJSON struct {
 	Count     int           `json:"count"`
 	Items     []featureJSON `json:"items"`
@@ -66,7 +66,7 @@ func at(addr string, args ...string) []string {
 	return append(args, "--server", addr, "--collection", "cafes")
 }
 
-// A file is loaded, what is wrong with it is told, and its places are found by area,
+// A file is loaded, its bad records are reported, and its places are found by area,
 // distance and filter, by every path.
 func TestFeatures(t *testing.T) {
 	_, addr, _ := serve(t)
@@ -170,14 +170,14 @@ func TestFeatures(t *testing.T) {
 	fail(t, exitUsage, []string{"search", "-s", addr, "--filter", "true"}, "--filter does nothing in a collection of boxes, as \"default\" is", "--collection")
 	fail(t, exitUsage, []string{"nearest", "-s", addr, "--point", "1,1", "--filter", "true"}, "--filter does nothing in a collection of boxes", "--collection")
 	fail(t, exitFailure, []string{"load", "none.csv", "-s", addr, "-c", "other"}, "none.csv", "no such file")
-	// What cannot be loaded makes no collection.
+	// A file that cannot be loaded creates no collection.
 	fail(t, exitFailure, []string{"load", csv, file(t, "bad.csv", "name;town\nx;y\n"), "-s", addr, "-c", "other"}, "bad.csv", "no columns of positions")
 	if out := succeed(t, "collections", "list", "-s", addr); strings.Contains(out, "other") {
 		t.Errorf("%s", out)
 	}
 }
 
-// One feature's life, and a file that comes back as it was.
+// One feature's life, and a file that is exported as it was loaded.
 func TestFeaturesByID(t *testing.T) {
 	_, addr, _ := serve(t)
 	const sol = `{"type":"Feature","id":"sol","geometry":{"type":"Point","coordinates":[1.5,42.5]},"properties":{"name":"Sol","seats":20}}`
@@ -205,8 +205,8 @@ func TestFeaturesByID(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(string(got[0].Feature), `"properties":{"name":"Sol","open":true}`) || got[0].Revision <= done[0].Revision {
 		t.Errorf("patched: %+v", got)
 	}
-	// A collection made by --features --planar takes what no latitude could be, and
-	// measures in its unit.
+	// A collection created with --features --planar accepts positions that are no latitudes,
+	// and measures in its unit.
 	succeed(t, "collections", "create", "hall", "--features", "--planar", "--title", "Hall", "-s", addr)
 	list := decode[struct {
 		Collections []catfish.CollectionInfo `json:"collections"`
@@ -224,7 +224,7 @@ func TestFeaturesByID(t *testing.T) {
 	fail(t, exitFailure, []string{"collections", "create", "hall", "--features", "-s", addr}, "planar")
 	fail(t, exitUsage, []string{"collections", "create", "x", "--planar", "-s", addr}, "--planar does nothing")
 
-	// A put that cannot succeed makes no collection.
+	// A put that cannot succeed creates no collection.
 	put := func(args ...string) []string { return append([]string{"put", "-s", addr, "-c", "new"}, args...) }
 	fail(t, exitFailure, put("none.geojson"), "none.geojson")
 	fail(t, exitFailure, put(file(t, "bad.geojson", `{"type":"Feature","geometry":{"type":"Point","coordinates":[1]}}`)), "bad.geojson")
@@ -262,8 +262,8 @@ func TestFeaturesByID(t *testing.T) {
 	}
 }
 
-// A table has room for what comes late, as the collection knows all that it has.
-func TestExportLate(t *testing.T) {
+// A table has room for late columns and shapes, since the collection knows all of them.
+func TestExportLateColumns(t *testing.T) {
 	_, addr, _ := serve(t)
 	var b strings.Builder
 	for i := range 1100 {
@@ -287,8 +287,8 @@ func TestExportLate(t *testing.T) {
 	}
 }
 
-// What is kept is there after a restart, and after a restore, and clients may drop
-// it.
+// Persistent features survive a restart, and a restore, and clients may drop the
+// collection.
 func TestDataDir(t *testing.T) {
 	dir := t.TempDir()
 	data, backups, restored := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "restored")
@@ -315,7 +315,7 @@ func TestDataDir(t *testing.T) {
 	if out := succeed(t, "check", "--data-dir", data); !strings.Contains(out, "4 features of 2 collections") {
 		t.Errorf("%s", out)
 	}
-	// Loaded once is enough: c3 and c5 do not come back.
+	// One load is enough: c3 and c5 do not come back.
 	p, addr, ready = start(data, "--collection", "cafes", "--load", csv, "--id", "ref", "--sync", "50ms", "--log-bytes", "1MiB")
 	if !strings.Contains(ready, " objects=1 collections=cafes,default,stops") {
 		t.Errorf("%s", ready)
@@ -343,7 +343,7 @@ func TestDataDir(t *testing.T) {
 	fail(t, exitFailure, []string{"backup", "monday", "-s", addr}, "not permitted")
 }
 
-// What --load fills is by what files hold, and what was typed.
+// The files of --load, and the typed flags, decide the kind of collection to fill.
 func TestServeKind(t *testing.T) {
 	places := file(t, "places.geojson", townJSON)
 	boxes := file(t, "boxes.csv", "ID, minx,miny,maxx,maxy\n1,0,0,1,1\n")

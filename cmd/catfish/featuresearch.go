@@ -29,18 +29,18 @@ func (f *findFlags) register(c *cobra.Command) {
 	complete(c, "order", orders...)
 }
 
-// used reports whether a flag was typed that only features know.
+// used reports whether a flag was typed that only applies to features.
 func (f *findFlags) used() bool {
 	fs := f.areaFlags.flags
 	return f.areaFlags.used() || fs.Changed("order") || fs.Changed("cursor") || fs.Changed("format") || fs.Changed("fields") || fs.Changed("no-geometry")
 }
 
-// noUse refuses them where the collection has something else.
+// noUse refuses the flags if the collection is of another kind.
 func (f *areaFlags) noUse(collection, kind string, more ...string) error {
 	return noUse(f.flags, inKind(collection, kind), append(append([]string(nil), areaFlagNames...), more...)...)
 }
 
-// inKind says where a flag does nothing. Who names no collection may not know that
+// inKind says where a flag does nothing. A user who names no collection may not know that
 // there is one.
 func inKind(collection, kind string) string {
 	return fmt.Sprintf("in a collection of %s, as %q is: --collection NAME names another", kind, collection)
@@ -71,7 +71,7 @@ func (f *findFlags) query(limit int) (catfish.FeatureQuery, error) {
 	return q, nil
 }
 
-// openFeatures is for the collection, and its kind if that is not features.
+// openFeatures returns the collection, or its kind if that is not features.
 func (f *clientFlags) openFeatures(ctx context.Context, cl *catfish.Client) (_ *catfish.Features, kind string, err error) {
 	if kind, err = kindOf(ctx, cl); err != nil || kind != catfish.KindFeatures {
 		return nil, kind, err
@@ -80,7 +80,7 @@ func (f *clientFlags) openFeatures(ctx context.Context, cl *catfish.Client) (_ *
 	return fs, kind, err
 }
 
-// searchFeatures prints what a query finds, as it comes.
+// searchFeatures prints the results of a query, as they arrive.
 func (a *app) searchFeatures(ctx context.Context, cl *catfish.Client, fs *catfish.Features, f clientFlags, ff *findFlags, limit int) error {
 	q, err := ff.query(limit)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *app) searchFeatures(ctx context.Context, cl *catfish.Client, fs *catfis
 	p := &printer{f: &ff.answerFlags, a: a, asJSON: f.json}
 	next, last := "", ""
 	if limit > 0 && limit < math.MaxInt {
-		q.Limit++ // One more says whether there are more.
+		q.Limit++ // One more result says whether there are more.
 	}
 	for x, err := range fs.Search(ctx, q) {
 		if err != nil {
@@ -114,7 +114,7 @@ func (a *app) searchFeatures(ctx context.Context, cl *catfish.Client, fs *catfis
 	return p.end(next, cl.Info())
 }
 
-// explainFeatures tells how a search went.
+// explainFeatures prints how a search went.
 func (a *app) explainFeatures(ctx context.Context, fs *catfish.Features, f clientFlags, ff *findFlags, limit, repeat int) error {
 	q, err := ff.query(limit)
 	if err != nil {

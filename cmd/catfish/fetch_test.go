@@ -7,9 +7,9 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// TestFetchedEverywhere: with policy fetch every command says what it says without, and
-// plain sockets, over which nothing can be fetched, are refused for it.
-func TestFetchedEverywhere(t *testing.T) {
+// TestEveryCommandWithPolicyFetch: with policy fetch every command prints the same as without, and
+// plain sockets, over which a client cannot fetch, are refused.
+func TestEveryCommandWithPolicyFetch(t *testing.T) {
 	csv, _ := sample(t)
 	_, addr, _ := serve(t, "--load", csv, "--records", defaultRecords, "--features", "places")
 	with := func(args string, more ...string) []string {
@@ -44,11 +44,11 @@ func TestFetchedEverywhere(t *testing.T) {
 	}
 }
 
-// TestFetchedRingsCount: the memory that answers are left in is among the rings that
-// status shows, so --memory-limit bounds it.
-func TestFetchedRingsCount(t *testing.T) {
+// TestFetchMemoryCountsAsRings: the memory in which the server leaves answers counts as rings in
+// status, so --memory-limit bounds it.
+func TestFetchMemoryCountsAsRings(t *testing.T) {
 	for policy, want := range map[string]string{"fast": "576.0 KiB", "fetch": "832.0 KiB"} {
-		_, addr, _ := serve(t) // of which this is the only client
+		_, addr, _ := serve(t) // with one client
 		out := succeed(t, "status", "--addr", addr, "--transport", "soft", "--policy", policy)
 		if !strings.Contains(out, "bytes of rings: "+want+" of") {
 			t.Errorf("%s: rings of %s expected: %s", policy, want, out)

@@ -48,7 +48,7 @@ The same seed gives the same file on every machine.`,
 }
 
 // gen writes to a new file beside out and renames it when it is complete,
-// so that a failure leaves an old one as it was.
+// so that a failure leaves the old file unchanged.
 func (a *app) gen(ctx context.Context, src *datasets.Source, to datasets.Format, out string) error {
 	if out == "-" {
 		_, err := datasets.Write(untilDone{ctx, a.out}, to, src)
@@ -58,7 +58,7 @@ func (a *app) gen(ctx context.Context, src *datasets.Source, to datasets.Format,
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", out, err)
 	}
-	// Gone after the rename, which is fine.
+	// Fails after the rename, which is fine.
 	defer func() { _ = os.Remove(f.Name()) }()
 	defer f.Close()
 	n, err := datasets.Write(untilDone{ctx, f}, to, src)
@@ -73,8 +73,8 @@ func (a *app) gen(ctx context.Context, src *datasets.Source, to datasets.Format,
 	return nil
 }
 
-// usageIfUnsupported: the only formats that cannot be written are those
-// that someone asked for with --as.
+// usageIfUnsupported: a format that cannot be written can only come from a
+// user's --as.
 func usageIfUnsupported(err error) error {
 	if errors.Is(err, datasets.ErrUnsupported) {
 		return usageError{err}

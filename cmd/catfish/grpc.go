@@ -17,9 +17,9 @@ import (
 // errGRPC is wrapped when the address of --grpc is taken.
 var errGRPC = errors.New("gRPC: address in use")
 
-// serveGRPC starts the gRPC service on addr, if there is one, and returns
-// its address and a function that ends it. Features are served when loaded is
-// closed. Calls may take that part of the memory limit. A failure goes to fail.
+// serveGRPC starts the gRPC service on addr, if not empty, and returns its address and a
+// function that ends it. It serves features once loaded is closed. Calls may take that
+// part of the memory limit. A failure goes to fail.
 func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
 	if addr == "" {
 		return "", func() {}, nil
@@ -56,7 +56,7 @@ func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server
 		}
 	}()
 	return l.Addr().String(), func() {
-		// Calls in flight may finish, for a while.
+		// Calls in flight may finish, within grpcGrace.
 		kill, cancel := context.WithTimeout(context.Background(), grpcGrace)
 		defer cancel()
 		stop := context.AfterFunc(kill, g.Stop)
@@ -66,15 +66,15 @@ func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server
 	}, nil
 }
 
-// callsPart and uploadsPart are the parts of the memory limit that calls with
-// their answers may take, and uploads. The table of all parts is in package
-// catfish, budgets.go. gRPC and HTTP share the first.
+// callsPart and uploadsPart are the parts of the memory limit for calls with
+// their answers, and for uploads. Package catfish has the table of all parts,
+// in budgets.go. gRPC and HTTP share the first.
 const (
 	callsPart   = 18
 	uploadsPart = 8
 )
 
-// callsPartOf is the part of each of two services, if both are there.
+// callsPartOf is the part of each of two services, if both are served.
 func callsPartOf(grpcAddr, httpAddr string) int64 {
 	if grpcAddr != "" && httpAddr != "" {
 		return 2 * callsPart

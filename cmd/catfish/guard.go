@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/internal/certs"
 )
 
-// guardFlags are the flags of 'serve' that say who is served.
+// guardFlags are the flags of 'serve' that say which clients are served.
 type guardFlags struct {
 	keys  string
 	files certs.Files
@@ -26,7 +26,7 @@ func (f *guardFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.files.ClientCA, "tls-client-ca", "", "roots, PEM: gRPC and HTTP clients need a certificate of one of them")
 }
 
-// check refuses flags that would do nothing, or less than they say.
+// check refuses flags that would do nothing, or less than the user expects.
 func (f *guardFlags) check(grpcAddr, httpAddr string) error {
 	t := f.files
 	switch {
@@ -40,7 +40,7 @@ func (f *guardFlags) check(grpcAddr, httpAddr string) error {
 	return nil
 }
 
-// guards are what the flags ask for.
+// guards are the keys and certificates of the flags.
 type guards struct {
 	keys *catfish.Keys // nil: none are needed
 	tls  *certs.Server // nil: gRPC and HTTP without TLS
@@ -60,7 +60,7 @@ func (f *guardFlags) open(log *slog.Logger) (g guards, err error) {
 	return g, nil
 }
 
-// config is that of TLS, nil: there is none.
+// config returns the configuration of TLS, nil if there is none.
 func (g guards) config() *tls.Config {
 	if g.tls == nil {
 		return nil
@@ -68,7 +68,7 @@ func (g guards) config() *tls.Config {
 	return g.tls.Config()
 }
 
-// reload reads all files again. nothing: there are none.
+// reload reads all files again. nothing is true if there are none.
 func (g guards) reload() (nothing bool, err error) {
 	if g.keys != nil {
 		err = g.keys.Reload()

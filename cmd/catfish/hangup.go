@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// onHangup has SIGHUP reload keys and certificates, and keeps it from ending a
-// server: init systems and log rotation send it for "reload", and a terminal when
-// it closes. If there is nothing to reload the log says so.
+// onHangup makes SIGHUP reload keys and certificates, instead of ending the server:
+// init systems and log rotation send it for "reload", and a terminal when it closes.
+// If there is nothing to reload the log says so.
 func onHangup(log *slog.Logger, reload func() (nothing bool, err error)) (stop func()) {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)

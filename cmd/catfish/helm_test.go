@@ -15,8 +15,8 @@ import (
 	"github.com/catfish-index/catfish/internal/certs/certstest"
 )
 
-// What the chart makes of its values is what serve wants. deploy/helm/rendered is what
-// helm renders (make helm).
+// serve accepts the configuration that the chart renders from its values.
+// deploy/helm/rendered is helm's output (make helm).
 func TestHelmConfig(t *testing.T) {
 	dir := t.TempDir()
 	keys := filepath.Join(dir, "keys")
@@ -51,8 +51,8 @@ func TestHelmConfig(t *testing.T) {
 	}
 }
 
-// The chart's alerts are those of deploy/prometheus: a chart can have only files of
-// its own.
+// The chart's alerts are those of deploy/prometheus: a chart cannot use files outside of
+// its directory.
 func TestHelmAlerts(t *testing.T) {
 	var texts [2][]byte
 	for i, path := range []string{"prometheus/alerts.yml", "helm/catfish/alerts.yml"} {
@@ -66,7 +66,7 @@ func TestHelmAlerts(t *testing.T) {
 	}
 }
 
-// rendered is what a rendered chart has of the server.
+// rendered is the server's part of a rendered chart.
 type rendered struct {
 	config string
 	ports  map[string]int

@@ -64,9 +64,9 @@ func (f *httpFlags) check() error {
 	return noUse(f.flags, "without --http", "http-url", "http-cors", "http-time", "http-tiles", "http-basemap", "engine-load")
 }
 
-// share divides the memory for HTTP between tiles that are kept, tiles that are drawn,
-// and what requests hold: three eighths of it at least. Drawings get an eighth, and one is
-// made at a time if that is less than one takes.
+// share divides the memory for HTTP between cached tiles, tiles being drawn, and
+// requests. Requests get at least three eighths. Drawings get an eighth; if one drawing
+// needs more, one is made at a time.
 func (f *httpFlags) share(bytes int64, o *web.Options) error {
 	o.TileCacheBytes = f.tiles
 	switch {
@@ -83,9 +83,9 @@ func (f *httpFlags) share(bytes int64, o *web.Options) error {
 // httpGrace is how long requests in flight may take after Ctrl-C.
 const httpGrace = grpcGrace
 
-// serveHTTP starts the HTTP service, if there is to be one, and returns its address
-// and a function that ends it. Features are served when loaded is closed. Requests
-// may take that part of the memory limit. A failure goes to fail.
+// serveHTTP starts the HTTP service, if it has an address, and returns its address and a
+// function that ends it. It serves features once loaded is closed. Requests may take that
+// part of the memory limit. A failure goes to fail.
 func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen *observed, loaded <-chan struct{}, fail func(error)) (string, func(), error) {
 	if f.addr == "" {
 		return "", func() {}, nil
@@ -150,7 +150,7 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 	}, nil
 }
 
-// newRoom watches a server for the engine room, whose load runs on those cores.
+// newRoom watches a server for the engine room, whose load runs on the cores cpus.
 func newRoom(srv *catfish.Server, load bool, cpus affinity.Set, seen *observed) (*engine.Room, error) {
 	o := engine.Options{Server: srv, CPUs: cpus, Services: seen.services()}
 	if load {
@@ -162,19 +162,19 @@ func newRoom(srv *catfish.Server, load bool, cpus affinity.Set, seen *observed) 
 	return engine.New(o), nil
 }
 
-// http sees a request that has ended.
+// http observes a request that has ended.
 func (o *observed) http(ctx context.Context, r web.Observed) {
 	method := r.Method
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
 	default:
-		method = "other" // Clients could make as many up as they like.
+		method = "other" // Clients could invent any number of names.
 	}
 	if !r.Stream {
 		o.requests.Observe(r.Took, r.Status >= http.StatusInternalServerError)
 	}
 	if o.pages != nil {
-		if !r.Stream { // How long a client stays is no latency.
+		if !r.Stream { // The duration of a stream is no latency.
 			o.pages.Took.WithLabelValues(method, r.Route, strconv.Itoa(r.Status)).Observe(r.Took.Seconds())
 		}
 		o.pages.Bytes.WithLabelValues(r.Route).Add(float64(r.Bytes))

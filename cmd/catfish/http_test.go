@@ -19,7 +19,7 @@ import (
 	"github.com/catfish-index/catfish/web"
 )
 
-// ask is the answer to a GET with a key.
+// ask returns the answer to a GET with a key.
 func ask(t *testing.T, url, key string) (status int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -106,7 +106,7 @@ func TestHTTPFlags(t *testing.T) {
 	}
 }
 
-// Tiles and requests share what HTTP may take.
+// Tiles and requests share the memory of HTTP.
 func TestHTTPShare(t *testing.T) {
 	for _, c := range []struct{ flag, bytes, tiles, least int64 }{
 		{0, 64 << 20, 16 << 20, 40 << 20}, {1 << 20, 64 << 20, 1 << 20, 55 << 20}, {32 << 20, 64 << 20, 32 << 20, 24 << 20}, {0, 2 << 20, 1 << 19, 1 << 20},
@@ -125,7 +125,7 @@ func TestHTTPShare(t *testing.T) {
 	}
 }
 
-// The engine room shows what is asked over HTTP and gRPC, without --metrics, too.
+// The engine room shows requests over HTTP and gRPC, also without --metrics.
 func TestEngineServices(t *testing.T) {
 	p, _, ready := serve(t, "--transport", "tcp", "--collection", "countries", "--load", "../../datasets/testdata/countries.geojson",
 		"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
@@ -154,7 +154,7 @@ func TestEngineServices(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	// Each interval has requests until one has shown them all.
+	// The test sends requests in each interval until one interval has shown them all.
 	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
 		if status, body := ask(t, site+"/collections/countries/items", ""); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The image serves HTTP, gRPC, metrics and Catfish's own clients, exposes those ports,
-// and its command has flags that serve knows.
+// The image serves HTTP, gRPC, metrics and Catfish's own clients, exposes their ports,
+// and serve knows the flags of its command.
 func TestImage(t *testing.T) {
 	text, err := os.ReadFile("../../deploy/Dockerfile")
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// keyVariable has a client's key, unless --key-file names a file. A key on the
-// command line would be seen by every user of the host.
+// keyVariable holds a client's key, unless --key-file names a file. Every user of
+// the host could see a key on the command line.
 const keyVariable = "CATFISH_KEY"
 
-// maxKeyFile is more than any key takes.
+// maxKeyFile is larger than any key.
 const maxKeyFile = 4 << 10
 
-// clientKey is the key of a client, empty: none.
+// clientKey returns the key of a client, empty if it has none.
 func clientKey(file string) (string, error) {
 	if file == "" {
 		return os.Getenv(keyVariable), nil

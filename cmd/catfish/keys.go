@@ -92,7 +92,7 @@ who loses it makes another one.`,
 	return c
 }
 
-// expiry reads --expires.
+// expiry parses --expires.
 func expiry(text string, now time.Time) (string, error) {
 	if text == "" {
 		return "", nil
@@ -131,7 +131,7 @@ func newKeysList(a *app) *cobra.Command {
 			if asJSON {
 				type shown struct {
 					access.Entry
-					Hash string `json:"hash,omitempty"` // in place of the entry's
+					Hash string `json:"hash,omitempty"` // replaces the entry's hash
 				}
 				keys := make([]shown, len(all))
 				for i, e := range all {

@@ -24,7 +24,7 @@ import (
 	"github.com/catfish-index/catfish/internal/certs/certstest"
 )
 
-// readyField is what a ready line says of something.
+// readyField returns the value of a field of a ready line.
 func readyField(t *testing.T, ready, name string) string {
 	t.Helper()
 	for f := range strings.FieldsSeq(ready) {
@@ -36,7 +36,7 @@ func readyField(t *testing.T, ready, name string) string {
 	return ""
 }
 
-// A first session with keys: made, used over RDMA and gRPC with TLS, seen in
+// A first session with keys: created, used over RDMA and gRPC with TLS, shown in
 // metrics, revoked while the server runs.
 func TestKeysSession(t *testing.T) {
 	dir := t.TempDir()
@@ -73,7 +73,7 @@ func TestKeysSession(t *testing.T) {
 	}
 	fail(t, exitUsage, append(search, "--key-file", file(t, "empty", "")), "no key")
 
-	// A new key is known without a word to the server.
+	// The server knows a new key without a reload.
 	late := succeed(t, "keys", "add", "-f", keys, "--name", "late", "--role", "*:read")
 	p.awaitError(t, "keys reloaded")
 	succeed(t, append(search, "--key-file", file(t, "late", late))...)
@@ -123,7 +123,7 @@ func TestKeysSession(t *testing.T) {
 		t.Errorf("readyz says %q", ok)
 	}
 
-	// Revoked, and reloaded at once. The log says so, and names refused calls.
+	// Revoked, and reloaded at once. The log names the reload, and the refused calls.
 	succeed(t, "keys", "revoke", "-f", keys, "web")
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -165,8 +165,8 @@ func get(t *testing.T, url string) string {
 	return string(b)
 }
 
-// What the flags refuse.
-func TestKeysRefusals(t *testing.T) {
+// The flags refuse bad values.
+func TestKeyFlagsAreChecked(t *testing.T) {
 	dir := t.TempDir()
 	keys := filepath.Join(dir, "keys")
 	for _, c := range []struct {
@@ -196,7 +196,7 @@ func TestKeysRefusals(t *testing.T) {
 	}
 }
 
-// Traces go where the environment says, with what a caller's trace context says.
+// Traces go to the end point of the environment, with the caller's trace context.
 func TestTraces(t *testing.T) {
 	got := make(chan string, 16)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -223,7 +223,7 @@ func TestTraces(t *testing.T) {
 	if _, err := catfishv1.NewCatfishServiceClient(conn).Stats(ctx, &catfishv1.StatsRequest{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, code := p.interrupt(t); code != exitOK { // It sends what is left.
+	if _, code := p.interrupt(t); code != exitOK { // It sends the remaining traces.
 		t.Errorf("exit %d: %s", code, p.errOut.String())
 	}
 	select {

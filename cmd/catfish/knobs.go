@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// What the paper calls configurable, and how it builds its tree.
+// Parameters that the paper calls configurable, and how it builds its tree
 
 // backoffFlags are the parameters of Algorithm 1; checkBackoff checks them.
 func backoffFlags(c *cobra.Command, b *policy.Backoff) {
@@ -24,8 +24,8 @@ func backoffFlags(c *cobra.Command, b *policy.Backoff) {
 	complete(c, "predictor", policy.Predictors()...)
 }
 
-// checkBackoff refuses what is out of range, and what none of the schemes has
-// a use for; none: all have.
+// checkBackoff refuses values out of range, and flags that none of the schemes
+// uses. Without schemes, all flags are used.
 func checkBackoff(fs *pflag.FlagSet, b policy.Backoff, schemes ...string) error {
 	if err := wantMore(
 		typedFlag{"backoff-n", b.N == 0},
@@ -41,7 +41,7 @@ func checkBackoff(fs *pflag.FlagSet, b policy.Backoff, schemes ...string) error 
 	for _, name := range schemes {
 		s, err := policy.SchemeByName(name)
 		if err != nil || s.Backoff {
-			return nil // An unknown name is another's to refuse.
+			return nil // The check of schemes refuses unknown names.
 		}
 		names = append(names, s.Name)
 	}
@@ -53,7 +53,7 @@ func checkBackoff(fs *pflag.FlagSet, b policy.Backoff, schemes ...string) error 
 	return nil
 }
 
-// strategyFlag is of commands that start a server.
+// strategyFlag is a flag of commands that start a server.
 func strategyFlag(c *cobra.Command, s *rstar.Strategy) {
 	c.Flags().Var((*strategyValue)(s), "strategy",
 		"how the tree inserts and splits: original (R*-tree of 1990, the paper's) or revised (of 2009)")
@@ -69,7 +69,7 @@ func (v *strategyValue) Set(name string) error {
 	return (*rstar.Strategy)(v).UnmarshalText([]byte(name))
 }
 
-// treeFlags say how the tree of a benchmark is made.
+// treeFlags say how a benchmark builds its tree.
 func treeFlags(c *cobra.Command, s *rstar.Strategy, inserted *bool) {
 	strategyFlag(c, s)
 	c.Flags().BoolVar(inserted, "insert", false, "insert the objects one by one, as the paper did, instead of loading them at once")

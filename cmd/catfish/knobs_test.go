@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// TestKnobs: what is typed of the tree and of Algorithm 1 is in the rows of
-// each benchmark, and in what it prints.
+// TestKnobs: the flags of the tree and of Algorithm 1 are in the rows of each
+// benchmark, and in its output.
 func TestKnobs(t *testing.T) {
 	want := policy.Backoff{N: 4, T: 0.9, Predictor: policy.Mean}
 	said := []string{"original R*-tree, objects inserted one by one", "N = 4, T = 90 %, predictor mean"}
@@ -62,8 +62,8 @@ func TestKnobs(t *testing.T) {
 	}
 }
 
-// TestBenchPaperKnobs: points of another tree are refused, and the report says
-// which one it is of.
+// TestBenchPaperKnobs: points of another tree are refused, and the report names
+// its tree.
 func TestBenchPaperKnobs(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "report")
 	args := strings.Fields("bench paper --figure 8 --network host --clients 1 --objects 2000 --requests 20 --out " + out)
@@ -79,7 +79,7 @@ func TestBenchPaperKnobs(t *testing.T) {
 }
 
 // TestServeStrategy: the strategy decides how often the served tree carries
-// entries between nodes. It is sound by either, and clients take the
+// entries between nodes. With either the tree is sound, and clients accept the
 // parameters of Algorithm 1.
 func TestServeStrategy(t *testing.T) {
 	moves := map[uint64]bool{}

@@ -36,7 +36,7 @@ server. 'catfish serve --records NAME' has one from its start, and
 	return c
 }
 
-// kvFlags are those of all kv commands.
+// kvFlags are the flags of all kv commands.
 type kvFlags struct{ clientFlags }
 
 func (f *kvFlags) register(c *cobra.Command) {
@@ -61,7 +61,7 @@ func (f *kvFlags) dialRecords(ctx context.Context, a *app) (*catfish.Client, *ca
 	return cl, r, nil
 }
 
-// kvJSON is a record as JSON. Value is text; bytes that are none are in Bytes.
+// kvJSON is a record as JSON. Value is text; Bytes holds a value that is not text.
 type kvJSON struct {
 	Key      string     `json:"key"`
 	Found    bool       `json:"found"`
@@ -186,7 +186,7 @@ func (a *app) kvGet(ctx context.Context, r *catfish.Records, asJSON bool, keys [
 	return missing
 }
 
-// plain is text as it is, and other bytes quoted.
+// plain prints text unchanged, and other bytes quoted.
 func plain(b []byte) string {
 	s := string(b)
 	for _, r := range s {
@@ -268,13 +268,13 @@ of the server's --memory-limit if that is less.`,
 	return c
 }
 
-// kvDone is what the commands print that change records.
+// kvDone is the output of the commands that change records.
 type kvDone struct {
 	Key       string `json:"key"`
 	Done      string `json:"done"`
 	Revision  uint64 `json:"revision,omitempty"`
 	Transport string `json:"transport"`
-	// Shard is where the key is, of a collection that is divided.
+	// Shard is the key's shard, if the collection is divided.
 	Shard *catfish.ShardAt `json:"shard,omitempty"`
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A value from a file comes back as it is, however long.
+// A value from a file is read back unchanged, whatever its length.
 func TestKVFile(t *testing.T) {
 	_, addr, _ := serve(t, "--records", defaultRecords)
 	for _, n := range []int{0, 10, 3 << 20} {
@@ -25,7 +25,7 @@ func TestKVFile(t *testing.T) {
 	}
 }
 
-// The commands say in which shard a key is, and what shards have.
+// The commands print a key's shard, and the contents of shards.
 func TestKVShards(t *testing.T) {
 	_, addr, _ := serve(t, "--records", defaultRecords, "--record-shards", "2")
 	if out := succeed(t, "kv", "put", "a", "1", "--addr", addr); !strings.Contains(out, ", shard ") || !strings.Contains(out, " of 2") {

@@ -9,11 +9,11 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// placesHint says where places go that boxes have no room for.
+// placesHint names the collection for places that do not fit into one of boxes.
 const placesHint = "Places go to a collection of features: name it with --collection NAME."
 
-// tellLeftOut says of which files a collection of boxes takes the boxes alone. Who
-// types a flag of boxes means them.
+// tellLeftOut reports the files of which a collection of boxes stores only the boxes. A
+// user who types a flag of boxes means the boxes.
 func (a *app) tellLeftOut(sf *sourceFlags, into string, files []string) {
 	for _, name := range boxFlagNames {
 		if sf.flags != nil && sf.flags.Changed(name) {
@@ -28,7 +28,7 @@ func (a *app) tellLeftOut(sf *sourceFlags, into string, files []string) {
 	}
 }
 
-// notBoxes adds to what is wrong with files of boxes that places are read otherwise.
+// notBoxes adds to an error about files of boxes how to load places.
 func (sf *sourceFlags) notBoxes(err error, files []string) error {
 	if !errors.Is(err, datasets.ErrSyntax) && !errors.Is(err, datasets.ErrFormat) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -36,7 +36,7 @@ func (sf *sourceFlags) notBoxes(err error, files []string) error {
 	for _, spec := range files {
 		src, oerr := sf.open(spec)
 		if oerr == nil && (src.Format() == datasets.GeoJSON || src.Format() == datasets.OSM) {
-			continue // They are as malformed for places.
+			continue // They are malformed as places, too.
 		}
 		if !sf.areBoxes(spec) {
 			r, perr := places.Open(spec, places.Options{})

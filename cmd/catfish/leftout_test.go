@@ -9,8 +9,8 @@ import (
 const cafesJSON = `{"type":"FeatureCollection","features":[
 {"type":"Feature","id":"sol","geometry":{"type":"Point","coordinates":[1.5,42.5]},"properties":{"name":"Bar Sol"}}]}`
 
-// TestLoadLeavesOut: what a collection of boxes does not take is told, and where it
-// would go.
+// TestLoadLeavesOut: a load reports what a collection of boxes leaves out, and which
+// collection would store it.
 func TestLoadLeavesOut(t *testing.T) {
 	_, addr, _ := serve(t, "--features", "cafes")
 	cafes, boxes := file(t, "cafes.geojson", cafesJSON), file(t, "boxes.csv", "id,x,y\n1,2,3\n")
@@ -30,7 +30,7 @@ func TestLoadLeavesOut(t *testing.T) {
 	}
 	fail(t, exitFailure, []string{"load", "--server", addr, file(t, "stops.csv", "ref;lat;lon\na;1;2\n")}, "header line", "--collection NAME")
 	fail(t, exitFailure, []string{"get", "sol", "--server", addr}, "another kind", "-c NAME")
-	// Nothing but bad records is a failure, some are told.
+	// A file of only bad records is a failure; the error names some of them.
 	all := file(t, "bad.csv", "id,lat,lon\na,north,2\nb,95,2\n")
 	fail(t, exitFailure, at(addr, "load", all), "nothing was loaded", "all 2 records are bad")
 	code, out, _ := program(t, at(addr, "load", all, "--json")...)
@@ -40,8 +40,8 @@ func TestLoadLeavesOut(t *testing.T) {
 	succeed(t, at(addr, "load", file(t, "none.geojson", `{"type":"FeatureCollection","features":[]}`))...)
 }
 
-// TestServeLoadsOnlyFeatures: places go into the only collection of features that is
-// named, and are kept; of several one has to be chosen.
+// TestServeLoadsOnlyFeatures: places go into the only named collection of features, and
+// are stored; if several are named the user has to choose one.
 func TestServeLoadsOnlyFeatures(t *testing.T) {
 	cafes, data := file(t, "cafes.geojson", cafesJSON), filepath.Join(t.TempDir(), "data")
 	p, addr, ready := serve(t, "--data-dir", data, "--features", "cafes", "--load", cafes)
@@ -53,14 +53,14 @@ func TestServeLoadsOnlyFeatures(t *testing.T) {
 	}
 	p.interrupt(t)
 	fail(t, exitUsage, []string{"serve", "--features", "cafes,parks", "--load", cafes}, "--collection NAME")
-	// Boxes stay boxes.
+	// A file of boxes is loaded as boxes.
 	_, _, ready = serve(t, "--features", "cafes", "--load", "uniform", "--objects", "5")
 	if !strings.Contains(ready, "objects=5 ") {
 		t.Errorf("ready says %q", ready)
 	}
 }
 
-// TestConditionHints: what will not go better is not said to be safe to try again.
+// TestConditionHints: a command that would fail again is not said to be safe to retry.
 func TestConditionHints(t *testing.T) {
 	_, addr, _ := serve(t, "--features", "cafes", "--records", "r")
 	cafe := file(t, "cafe.geojson", `{"type":"Feature","id":"sol","geometry":null,"properties":{}}`)
@@ -84,7 +84,7 @@ func TestConditionHints(t *testing.T) {
 	if code != exitFailure || !strings.Contains(out, `"missing":["luna"]`) || !strings.Contains(out, `"id":"sol"`) {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	// One is gone: that nothing was changed would be wrong.
+	// One was deleted: saying that nothing was changed would be wrong.
 	code, out, got := program(t, at(addr, "features", "delete", "sol", "luna")...)
 	if code != exitFailure || !strings.Contains(out, "deleted sol") || strings.Contains(got, "Nothing") {
 		t.Errorf("exit %d, %q, %q", code, out, got)

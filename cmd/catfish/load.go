@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// loadBatch is what the library sends in one message.
+	// loadBatch is the number of objects that the library sends in one message.
 	loadBatch = 256
-	// loadInFlight batches hide the round trip; the server's one writer
-	// per tree makes more useless.
+	// loadInFlight batches hide the round trip. More would be useless: the server
+	// has one writer per tree.
 	loadInFlight = 4
 )
 
@@ -85,7 +85,7 @@ coordinate reference system, load says by which line GDAL converts it.`,
 	return c
 }
 
-// openFiles is openAll of at least one file.
+// openFiles is openAll, but requires at least one file.
 func (f *sourceFlags) openFiles(files []string) ([]*datasets.Source, error) {
 	if len(files) == 0 {
 		return nil, errNoFile
@@ -95,7 +95,7 @@ func (f *sourceFlags) openFiles(files []string) ([]*datasets.Source, error) {
 
 var errNoFile = badUsage("FILE is missing, want a file or a generator")
 
-// loadBoxes is load, which tells what is left out of the files.
+// loadBoxes is load, but first reports what is left out of the files.
 func (a *app) loadBoxes(ctx context.Context, cl *catfish.Client, f clientFlags, sf *sourceFlags, files []string, sources []*datasets.Source) error {
 	a.tellLeftOut(sf, f.collection, files)
 	return sf.notBoxes(a.load(ctx, cl, f, sources), files)
@@ -117,25 +117,25 @@ func (a *app) load(ctx context.Context, cl *catfish.Client, f clientFlags, sourc
 	return a.printf("loaded %d objects\n", sent.stored.Load())
 }
 
-// sent counts what certainly arrived.
+// sent counts the objects that certainly arrived.
 type sent struct {
 	stored atomic.Int64
 	unsure atomic.Bool // more may have arrived
 }
 
-// add counts what one InsertMany returned.
+// add counts the result of one InsertMany.
 func (s *sent) add(n int, err error) {
 	s.stored.Add(int64(n))
 	switch {
 	case err == nil, catfish.RetrySafe(err): // All or nothing of the rest.
 	case errors.Is(err, rstar.ErrSlabFull), errors.Is(err, rstar.ErrBadRect),
-		errors.Is(err, catfish.ErrUnknownCollection): // The server told.
+		errors.Is(err, catfish.ErrUnknownCollection): // The server reported it.
 	default:
 		s.unsure.Store(true)
 	}
 }
 
-// stopped says what is on the server when a load ends with err.
+// stopped reports what is on the server when a load ends with err.
 func (s *sent) stopped(err error) error {
 	unless, least := "", ""
 	if errors.Is(err, catfish.ErrUnknownOutcome) || errors.Is(err, catfish.ErrNoServer) {
@@ -152,8 +152,8 @@ func (s *sent) stopped(err error) error {
 		err, least, n, unless)}
 }
 
-// send sends one source in batches, several at a time, and counts what
-// certainly arrived. Items read before a broken one are sent.
+// send sends one source in batches, several at a time, and counts the objects that
+// certainly arrived. It sends the items before a broken one.
 func (a *app) send(ctx context.Context, cl *catfish.Client, src *datasets.Source,
 	sent *sent) error {
 	g, gctx := errgroup.WithContext(ctx)
@@ -182,7 +182,7 @@ func (a *app) send(ctx context.Context, cl *catfish.Client, src *datasets.Source
 		flush()
 	}
 	if err := g.Wait(); err != nil {
-		return err // The cause: reading only stopped because of it.
+		return err // The cause; it made reading stop.
 	}
 	return failed
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 )
 
-// intoFlags are those of commands that store places in a collection.
+// intoFlags are the flags of commands that store places in a collection.
 type intoFlags struct {
 	placeFlags
 	features, noCreate bool
@@ -65,7 +65,7 @@ func (a *app) loadInto(ctx context.Context, f clientFlags, into *intoFlags, sf *
 	return a.loadBoxes(ctx, cl, f, sf, files, sources)
 }
 
-// dialAny is dial for a collection that need not be there.
+// dialAny is dial for a collection that need not exist.
 func (f *clientFlags) dialAny(ctx context.Context, a *app) (cl *catfish.Client, done func(), err error) {
 	first := *f
 	first.collection = catfish.DefaultCollection
@@ -80,7 +80,7 @@ func (f *clientFlags) dialAny(ctx context.Context, a *app) (cl *catfish.Client, 
 	return cl, func() { conn.Close() }, nil
 }
 
-// planarOptions are those of a collection that is made.
+// planarOptions returns the options for creating a collection.
 func planarOptions(planar bool) (o catfish.FeaturesOptions) {
 	if planar {
 		o.Space = feature.Planar

@@ -16,9 +16,9 @@ func repeatedCSV() string {
 	return b.String()
 }
 
-// TestLoadRepeatedIDs: load counts the features that it made and those that it
-// replaced, names the first record of the latter, and the last record of an id stays,
-// by every transport.
+// TestLoadRepeatedIDs: load counts the features that it created and replaced, and names
+// the first record that replaced one. The last record of an id stays, by every
+// transport.
 func TestLoadRepeatedIDs(t *testing.T) {
 	_, addr, _ := serve(t)
 	csv := file(t, "navaids.csv", repeatedCSV())
@@ -46,7 +46,7 @@ func TestLoadRepeatedIDs(t *testing.T) {
 			t.Errorf("again: %s", out)
 		}
 	}
-	// Where nothing is repeated nothing more is said.
+	// Without repeated ids load prints nothing about them.
 	one := file(t, "one.csv", "ident,lon,lat\na,1,2\nb,1,2\n")
 	code, out, says := program(t, at(addr, "load", one, "--id", "ident")...)
 	if code != exitOK || out != "loaded 2 features into cafes\n" || strings.Contains(says, "same id") {
@@ -58,8 +58,8 @@ func TestLoadRepeatedIDs(t *testing.T) {
 	}
 }
 
-// TestLoadUnique: with --unique the first record whose id is there ends the load, and
-// replaces nothing; whether another record had it, or the collection.
+// TestLoadUnique: with --unique the first record with an existing id ends the load, and
+// replaces nothing, whether another record or the collection had the id.
 func TestLoadUnique(t *testing.T) {
 	_, addr, _ := serve(t)
 	csv := file(t, "navaids.csv", repeatedCSV())
@@ -74,7 +74,7 @@ func TestLoadUnique(t *testing.T) {
 	succeed(t, at(addr, "load", file(t, "others.csv", "ident,lon,lat\nx,1,2\ny,3,4\n"), "--id", "ident", "--unique")...)
 }
 
-// TestServeLoadRepeatedIDs: a server says what it replaced while it loads, or refuses.
+// TestServeLoadRepeatedIDs: a loading server reports what it replaced, or refuses.
 func TestServeLoadRepeatedIDs(t *testing.T) {
 	csv := file(t, "navaids.csv", repeatedCSV())
 	p, _, _ := serve(t, "--features", "navaids", "--load", csv, "--id", "ident")

@@ -20,7 +20,7 @@ var version = ""
 
 func main() {
 	if version != "" {
-		catfish.Version = version // What handshakes and Stats tell.
+		catfish.Version = version // Handshakes and Stats report it.
 	}
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -30,7 +30,7 @@ func run(args []string, in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(),
 		os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks to end in order, a second one just ends.
+	// The first signal requests an orderly end, a second one kills the process.
 	context.AfterFunc(ctx, stop)
 	root := newRoot(&app{in: in, out: out, err: errOut})
 	root.SetArgs(args)

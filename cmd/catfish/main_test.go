@@ -18,20 +18,20 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asProgram in the environment makes this test binary the program
-// itself, for all that tests start as processes of their own and for the
-// children of those.
+// asProgram in the environment makes this test binary the program itself,
+// for all processes that tests start and for the children of these
+// processes.
 const asProgram = "CATFISH_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	os.Setenv(asProgram, "1") // For children only: main was passed above.
+	os.Setenv(asProgram, "1") // For children only: this process has passed the check above.
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds every wait: far above what any of it takes on a busy
+// patience bounds every wait. It is far above the time of each on a busy
 // machine, and only reached when something is broken.
 const patience = 60 * time.Second
 
@@ -43,7 +43,7 @@ func program(t *testing.T, args ...string) (code int, out, errOut string) {
 	return code, o.String(), e.String()
 }
 
-// succeed is program that must exit with 0.
+// succeed is program, but must exit with 0.
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
 	code, out, errOut := program(t, args...)
@@ -53,7 +53,7 @@ func succeed(t *testing.T, args ...string) string {
 	return out
 }
 
-// fail is program that must exit with code and say all of says on
+// fail is program, but must exit with code and print all of says on
 // standard error, and nothing on standard output.
 func fail(t *testing.T, code int, args []string, says ...string) {
 	t.Helper()
@@ -87,7 +87,7 @@ func decode[T any](t *testing.T, text string) T {
 	return v
 }
 
-// process is the program running as a process of its own.
+// process is the program as a separate process.
 type process struct {
 	cmd    *exec.Cmd
 	out    *bufio.Reader
@@ -116,11 +116,11 @@ func start(t *testing.T, args ...string) *process {
 	return p
 }
 
-// transcript is what a process has said so far.
+// transcript is the output of a process so far.
 type transcript struct {
 	mu    sync.Mutex
 	said  bytes.Buffer
-	grown chan struct{} // has an element if more was said since it was empty
+	grown chan struct{} // has an element if output came since it was empty
 }
 
 func (s *transcript) Write(b []byte) (int, error) {
@@ -139,7 +139,7 @@ func (s *transcript) String() string {
 	return s.said.String()
 }
 
-// awaitError returns when the process has said text on standard error.
+// awaitError returns when the process has printed text on standard error.
 func (p *process) awaitError(t *testing.T, text string) {
 	t.Helper()
 	late := time.After(patience)
@@ -162,7 +162,7 @@ func (p *process) line(t *testing.T) string {
 	return strings.TrimSuffix(line, "\n")
 }
 
-// interrupt is Ctrl-C. It returns the rest of the output and the status.
+// interrupt sends Ctrl-C. It returns the rest of the output and the exit status.
 func (p *process) interrupt(t *testing.T) (rest string, code int) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/policy"
 )
 
-// A flag that was typed and does nothing is bad usage: who typed it expects
-// something else than what would happen.
+// A typed flag that does nothing is bad usage: its user expects something else
+// than would happen.
 
 // noUse refuses the flags that were typed. why completes "--x does nothing".
 // Without a command line, fs is nil.
@@ -48,7 +48,7 @@ func sends(s policy.Scheme) bool { return s.TCP || s.Fetch || strings.HasPrefix(
 func (f *clientFlags) noUse(scheme string) error {
 	s, err := policy.SchemeByName(scheme)
 	if err != nil {
-		return nil // Dial says what is wrong with it.
+		return nil // Dial reports the error.
 	}
 	with := "with --policy " + s.Name
 	if s.TCP && !slices.Contains([]string{catfish.TransportAuto, catfish.TransportTCP}, f.transport) {
@@ -157,7 +157,7 @@ func noTransport(fs *pflag.FlagSet, transport string, schemes []string) error {
 	return nil
 }
 
-// noWrites: what is inserted matters only where something is.
+// noWrites: the flags of inserts only matter for a mix with inserts.
 func noWrites(fs *pflag.FlagSet, mix bench.Mix) error {
 	if mix[bench.Insert]+mix[bench.Delete]+mix[bench.Update] > 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A flag that would do nothing is refused, before anything is opened, begun
-// or connected to.
+// A flag that would do nothing is refused, before the program opens, starts or
+// connects to anything.
 func TestNoUse(t *testing.T) {
 	csv, _ := sample(t)
 	const (

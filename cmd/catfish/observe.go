@@ -29,11 +29,11 @@ import (
 	"github.com/catfish-index/catfish/internal/engine"
 )
 
-// What of gRPC calls is seen from outside: a log line each, Prometheus metrics
+// Observation of gRPC calls from outside: a log line each, Prometheus metrics
 // with --metrics, and traces if the environment names a collector of them.
 
-// logCalls logs each call when it has ended. No level is above warnings, since
-// clients could fill the log with those, which are not bounded.
+// logCalls logs each call when it has ended. No level is above warning: lines of higher
+// levels are not bounded, so clients could fill the log with them.
 func logCalls(log *slog.Logger) []grpc.ServerOption {
 	to := logging.LoggerFunc(func(ctx context.Context, l logging.Level, msg string, fields ...any) {
 		log.Log(ctx, slog.Level(l), msg, fields...)
@@ -48,7 +48,7 @@ func logCalls(log *slog.Logger) []grpc.ServerOption {
 			}
 			return nil
 		}),
-		// What each line of a server has in common says nothing.
+		// Fields that all lines of a server share carry no information.
 		logging.WithDisableLoggingFields(logging.SystemTag[0], logging.ComponentFieldKey, logging.MethodTypeFieldKey),
 	}
 	return []grpc.ServerOption{
@@ -57,7 +57,7 @@ func logCalls(log *slog.Logger) []grpc.ServerOption {
 	}
 }
 
-// callLevel: what clients do is news, what they may not do or the server cannot do
+// callLevel: a call is information; a refused call, or one that the server cannot serve,
 // is a warning.
 func callLevel(c codes.Code) logging.Level {
 	switch c {
@@ -68,7 +68,7 @@ func callLevel(c codes.Code) logging.Level {
 	return logging.LevelWarn
 }
 
-// grpcMetrics are those of gRPC calls, by service, method and code: a few dozen.
+// grpcMetrics counts gRPC calls, by service, method and code: a few dozen.
 func grpcMetrics() *grpcprom.ServerMetrics {
 	return grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
 		// 16 us to 4 s.
@@ -112,13 +112,13 @@ func countCalls(to *engine.Service) []grpc.ServerOption {
 	}
 }
 
-// tracing sends traces by OTLP. What is not set by flags is set by OpenTelemetry's
-// own environment variables: where to and how (OTEL_EXPORTER_OTLP_*), how much
-// (OTEL_TRACES_SAMPLER), as whom (OTEL_SERVICE_NAME).
+// tracing sends traces by OTLP. OpenTelemetry's own environment variables set what flags
+// do not: the destination and protocol (OTEL_EXPORTER_OTLP_*), the share of traces
+// (OTEL_TRACES_SAMPLER), the service's name (OTEL_SERVICE_NAME).
 type tracing struct{ provider *trace.TracerProvider }
 
-// newTracing returns nil if the environment asks for no traces: by
-// OTEL_TRACES_EXPORTER=otlp, or by an end point.
+// newTracing returns nil if the environment does not request traces, by
+// OTEL_TRACES_EXPORTER=otlp or by an end point.
 func newTracing(ctx context.Context, getenv func(string) string) (*tracing, error) {
 	endpoint := getenv("OTEL_EXPORTER_OTLP_ENDPOINT") + getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	exporter := getenv("OTEL_TRACES_EXPORTER")
@@ -155,7 +155,7 @@ func newTracing(ctx context.Context, getenv func(string) string) (*tracing, erro
 
 func newTracingOfProcess(ctx context.Context) (*tracing, error) { return newTracing(ctx, os.Getenv) }
 
-// grpc are the options of a gRPC server whose calls are traced. Probes are not.
+// grpc returns the options of a gRPC server that traces calls, except probes.
 func (t *tracing) grpc() []grpc.ServerOption {
 	if t == nil {
 		return nil
@@ -169,10 +169,10 @@ func (t *tracing) grpc() []grpc.ServerOption {
 	))}
 }
 
-// traceGrace is how long the last traces may take when the server ends.
+// traceGrace is how long sending the last traces may take when the server ends.
 const traceGrace = 2 * time.Second
 
-// close sends what is left.
+// close sends the remaining traces.
 func (t *tracing) close(log *slog.Logger) {
 	if t == nil {
 		return

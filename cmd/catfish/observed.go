@@ -24,7 +24,7 @@ import (
 // errMetrics is wrapped when the address of --metrics is taken.
 var errMetrics = errors.New("metrics: address in use")
 
-// observed is what of a server is seen from outside (observe.go).
+// observed is the state of a server's observation from outside (observe.go).
 type observed struct {
 	addr   string // of the metrics, empty: none are served
 	log    *slog.Logger
@@ -42,7 +42,7 @@ type observed struct {
 	site     atomic.Pointer[web.Server] // whose streams are counted
 }
 
-// newObserved serves metrics on addr, if there is one, already while the server
+// newObserved serves metrics on addr, if not empty, already while the server
 // loads. A later failure goes to fail.
 func newObserved(ctx context.Context, srv *catfish.Server, addr string, log *slog.Logger, fail func(error)) (*observed, error) {
 	o := &observed{quiet: quietlog.New(log.Handler(), time.Now), done: make(chan struct{})}
@@ -83,7 +83,7 @@ func newObserved(ctx context.Context, srv *catfish.Server, addr string, log *slo
 	return o, nil
 }
 
-// grpc are the options of a gRPC server that is to be seen.
+// grpc returns the options of an observed gRPC server.
 func (o *observed) grpc() []grpc.ServerOption {
 	o.called = engine.NewService("grpc", nil)
 	opts := append(append(o.traces.grpc(), logCalls(o.log)...), countCalls(o.called)...)
@@ -93,7 +93,7 @@ func (o *observed) grpc() []grpc.ServerOption {
 	return opts
 }
 
-// services are those that the engine room shows.
+// services returns the services that the engine room shows.
 func (o *observed) services() []*engine.Service {
 	if o.called == nil {
 		return []*engine.Service{o.requests}
@@ -101,14 +101,14 @@ func (o *observed) services() []*engine.Service {
 	return []*engine.Service{o.requests, o.called}
 }
 
-// register has a method that is not called yet count as 0, not as missing.
+// register makes uncalled methods count as 0, instead of missing.
 func (o *observed) register(g *api.Server) {
 	if o.calls != nil {
 		o.calls.InitializeMetrics(g)
 	}
 }
 
-// close is after the gRPC server's end.
+// close must be called after the end of the gRPC server.
 func (o *observed) close() {
 	o.stop()
 	<-o.done

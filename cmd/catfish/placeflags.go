@@ -41,10 +41,10 @@ func (f *placeFlags) register(c *cobra.Command) {
 	fs.BoolVar(&f.planar, "planar", false, "a collection of features that is made has x and y in any unit, rather than longitude and latitude")
 }
 
-// space is that of a collection that is made.
+// space returns the options for creating a collection.
 func (f *placeFlags) space() (o catfish.FeaturesOptions) { return planarOptions(f.planar) }
 
-// options for reading one file; check is of the collection.
+// options returns the options for reading one file; the collection provides check.
 func (f *placeFlags) options(s *sourceFlags, check func(*places.Place) error) (o places.Options, err error) {
 	o = places.Options{Strict: f.strict, ID: f.id, X: f.x, Y: f.y, WKT: f.wkt, Text: f.text, Check: check, MemoryBytes: s.memory}
 	if s.memory <= 0 {
@@ -91,12 +91,12 @@ func (f *placeFlags) open(l *featureLoader, path string, s *sourceFlags) (*place
 	return r, nil
 }
 
-// boxFlagNames are the flags of sourceFlags that only boxes know.
+// boxFlagNames are the flags of sourceFlags that only apply to boxes.
 var boxFlagNames = []string{"osm", "highways", "objects", "seed"}
 
-// boxesOrPlaces says what files hold: places, or boxes, which are what generators
-// and the paper's formats have, CSV with an exact header, and all that is read with
-// a flag of boxes. Files of both kinds are boxes, whose reader says what is wrong.
+// boxesOrPlaces says whether files hold boxes or places. Boxes are the output of
+// generators, the paper's formats, CSV with an exact header, and all files read with
+// a flag of boxes. Files of both kinds are boxes, whose reader reports the error.
 func (f *sourceFlags) boxesOrPlaces(files []string) string {
 	for _, name := range boxFlagNames {
 		if f.flags.Changed(name) {
@@ -113,7 +113,7 @@ func (f *sourceFlags) boxesOrPlaces(files []string) string {
 
 func (f *sourceFlags) areBoxes(spec string) bool {
 	if spec == places.Stdin {
-		return false // Boxes are read from files alone.
+		return false // Boxes are read from files only.
 	}
 	if _, err := places.ParseFormat(f.format); err == nil && f.format != string(datasets.CSV) && f.format != "osm" {
 		return false
@@ -121,7 +121,7 @@ func (f *sourceFlags) areBoxes(spec string) bool {
 	src, err := f.open(spec)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return true // Whoever opens it says so.
+		return true // The reader that opens it reports the error.
 	case err != nil:
 		return false // Packed, or of a format that boxes are not read from.
 	}

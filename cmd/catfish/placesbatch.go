@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// recordAt is a record of a file, and where it begins.
+// recordAt is a record of a file, and its beginning.
 type recordAt struct {
 	ID     string `json:"id"`
 	File   string `json:"file"`
@@ -24,7 +24,7 @@ func (r *recordAt) String() string {
 	return fmt.Sprintf("id %q at %s: offset %d", r.ID, r.File, r.Offset)
 }
 
-// placesBatch is what one call stores.
+// placesBatch is the batch that one call stores.
 type placesBatch struct {
 	places []catfish.Feature
 	at     []recordAt
@@ -59,8 +59,8 @@ func (b *placesBatch) over() bool {
 	}
 }
 
-// wasThere notes a record whose id was there. The first in the order of the files is
-// the one that is told.
+// wasThere notes a record whose id existed before. Only the first one, in the order of the
+// files, is reported.
 func (l *featureLoader) wasThere(at *recordAt) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *featureLoader) wasThere(at *recordAt) {
 // errNotUnique is the error of --unique.
 var errNotUnique = errors.New("an id is not unique")
 
-// repeated is an error if ids are to be unique, and one was there.
+// repeated returns an error if ids must be unique, and a record had an existing id.
 func (l *featureLoader) repeated() error {
 	if !l.unique {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/feature"
 )
 
-// loadFeatures loads files into the collection of features that f names. It is not
-// there yet if fresh is not nil, and is made before the first place is stored.
+// loadFeatures loads files into the collection of features that f names. If fresh is not
+// nil, the collection does not exist, and is created before the first place is stored.
 func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFlags, pf *placeFlags, sf *sourceFlags, files []string, fresh *catfish.FeaturesOptions) error {
 	if err := noUse(sf.flags, "for a collection of features", boxFlagNames...); err != nil {
 		return err
@@ -44,11 +44,11 @@ func (a *app) loadFeatures(ctx context.Context, cl *catfish.Client, f *clientFla
 	return l.report(f, cl.Info().Transport)
 }
 
-// dropPatience bounds how long a failed load tries to remove what it made.
+// dropPatience bounds how long a failed load tries to remove its new collection.
 const dropPatience = 5 * time.Second
 
-// dropEmpty removes a collection that was made for a load of which nothing was stored,
-// unless others have stored something there.
+// dropEmpty removes a collection that was created for a load that stored nothing, unless
+// another client has stored something in it.
 func dropEmpty(ctx context.Context, cl *catfish.Client, c *catfish.Features, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropPatience)
 	defer cancel()
@@ -62,7 +62,7 @@ func dropEmpty(ctx context.Context, cl *catfish.Client, c *catfish.Features, nam
 	return nil
 }
 
-// loadedJSON is what load prints with --json.
+// loadedJSON is the output of load with --json.
 type loadedJSON struct {
 	Collection string `json:"collection"`
 	Loaded     int64  `json:"loaded"`
@@ -71,13 +71,13 @@ type loadedJSON struct {
 	Incomplete int64  `json:"incomplete"`
 	Transport  string `json:"transport"`
 	Read       int64  `json:"read"`
-	// Of loaded; nil: the server is too old to say.
+	// Of loaded; nil: the server is too old to report it.
 	New           *int64    `json:"new,omitempty"`
 	Replaced      *int64    `json:"replaced,omitempty"`
 	FirstReplaced *recordAt `json:"first_replaced,omitempty"`
 }
 
-// report says what became of the records.
+// report prints what became of the records.
 func (l *featureLoader) report(f *clientFlags, transport string) error {
 	var none error
 	loaded, created, replaced := l.stored.Load(), l.created.Load(), l.replaced.Load()

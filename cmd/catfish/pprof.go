@@ -20,19 +20,19 @@ import (
 
 // Profiles of a server (package net/http/pprof)
 //
-// They say what a server does, show its command line, and cost it time, so they are
-// on a listener of their own, which nobody but this machine reaches unless the
-// address says otherwise. The import puts them on http.DefaultServeMux, too; no
-// server here uses that.
+// Profiles reveal what a server does, show its command line, and cost it time. So they
+// have a listener of their own, which only this machine reaches unless the address says
+// otherwise. The import also registers them at http.DefaultServeMux, which no server
+// here uses.
 
 // errPprof is wrapped when the address of --pprof is taken.
 var errPprof = errors.New("pprof: address in use")
 
 const (
-	// pprofConns bounds the connections: what is more waits.
+	// pprofConns bounds the connections; further ones wait.
 	pprofConns = 16
-	// pprofIdle is how long a connection stays between requests, and
-	// pprofHeaders how long the headers of one may take.
+	// pprofIdle is how long a connection stays open between requests, and
+	// pprofHeaders how long its headers may take.
 	pprofIdle, pprofHeaders = time.Minute, 10 * time.Second
 )
 
@@ -41,7 +41,7 @@ func registerPprof(c *cobra.Command, addr *string) {
 		"host:port of profiles for go tool pprof, empty: none; who reaches it needs no key. :PORT is that of 127.0.0.1")
 }
 
-// pprofAddr is where to listen: on this machine, if no host is there.
+// pprofAddr returns the address to listen at: on this machine, if addr has no host.
 func pprofAddr(addr string) (string, error) {
 	if addr == "" {
 		return "", nil
@@ -56,8 +56,8 @@ func pprofAddr(addr string) (string, error) {
 	return net.JoinHostPort(host, port), err
 }
 
-// servePprof serves profiles on addr, if there is one, and returns the address and a
-// function that ends it. A failure goes to fail.
+// servePprof serves profiles on addr, if not empty, and returns the address and a
+// function that ends the service. A failure goes to fail.
 func servePprof(ctx context.Context, addr string, to *slog.Logger, fail func(error)) (string, func(), error) {
 	if addr == "" {
 		return "", func() {}, nil
@@ -72,10 +72,10 @@ func servePprof(ctx context.Context, addr string, to *slog.Logger, fail func(err
 	if at, err := netip.ParseAddrPort(l.Addr().String()); err != nil || !at.Addr().Unmap().IsLoopback() {
 		to.Warn("profiles are open to other machines (--pprof)", "addr", l.Addr().String())
 	}
-	// There is no timeout of writes: a profile takes as long as who wants it says.
+	// There is no timeout of writes: the client chooses the duration of a profile.
 	s := &http.Server{
 		Handler: pprofMux(), ReadHeaderTimeout: pprofHeaders, IdleTimeout: pprofIdle,
-		ErrorLog:    log.New(io.Discard, "", 0), // Clients cause what comes there.
+		ErrorLog:    log.New(io.Discard, "", 0), // Clients cause these lines.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan struct{})
@@ -91,7 +91,7 @@ func servePprof(ctx context.Context, addr string, to *slog.Logger, fail func(err
 	}, nil
 }
 
-// pprofMux has the profiles.
+// pprofMux serves the profiles.
 func pprofMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Profiles are on their own address, and nowhere else.
+// Profiles are served at their own address, and at no other.
 func TestPprof(t *testing.T) {
 	p, _, ready := serve(t, "--transport", "tcp", "--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--pprof", ":0")
 	addr := readyField(t, ready, "pprof")

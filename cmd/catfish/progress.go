@@ -12,8 +12,8 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// progress shows how far a source has been read: a bar on a terminal,
-// else a line every few seconds. It is used by one goroutine.
+// progress shows how much of a source was read: a bar on a terminal, else a
+// line every few seconds. One goroutine uses it.
 type progress struct {
 	w     io.Writer
 	label string
@@ -26,8 +26,8 @@ type progress struct {
 }
 
 const (
-	// progressEvery is how often lines are written to what is no
-	// terminal: seldom enough for logs, often enough to see life.
+	// progressEvery is the interval of lines on an output that is no terminal:
+	// long enough for logs, short enough to show progress.
 	progressEvery = 5 * time.Second
 	// progressItems is how many items pass between looks at the clock,
 	// some milliseconds at the usual speed of reading.
@@ -56,7 +56,7 @@ func newProgress(w io.Writer, terminal bool, label string, src *datasets.Source)
 	return p
 }
 
-// item counts one item and shows the progress now and then.
+// item counts one item and shows the progress periodically.
 func (p *progress) item() {
 	p.items++
 	if p.items%progressItems != 0 {
@@ -64,7 +64,7 @@ func (p *progress) item() {
 	}
 	done, total, unit := p.src.Progress()
 	if p.bar != nil {
-		_ = p.bar.Set64(done) // It cannot be drawn: not worth failing.
+		_ = p.bar.Set64(done) // A drawing error is not worth failing for.
 		return
 	}
 	if now := time.Now(); now.After(p.next) {
@@ -77,7 +77,7 @@ func (p *progress) item() {
 	}
 }
 
-// end removes the bar and says what was done.
+// end removes the bar and prints a summary.
 func (p *progress) end() {
 	if p.bar != nil {
 		_ = p.bar.Finish() // As above.
@@ -91,7 +91,7 @@ func (p *progress) end() {
 		now.Sub(p.began).Round(time.Millisecond), skipped)
 }
 
-// time is what a line of a log begins with.
+// time returns the beginning of a log line.
 func (p *progress) time(now time.Time) string {
 	if !p.stamp {
 		return ""

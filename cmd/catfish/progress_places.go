@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// placesProgress shows how far a file of places has been read: a bar on a
-// terminal, which has rate and time left, else a line every few seconds.
+// placesProgress shows how much of a file of places was read: a bar on a terminal, with
+// the rate and the time left, else a line every few seconds.
 type placesProgress struct {
 	w      io.Writer
 	r      *places.Reader
@@ -46,13 +46,13 @@ func newPlacesProgress(a *app, r *places.Reader, stored *atomic.Int64) *placesPr
 	return p
 }
 
-// place counts one, and shows the progress now and then.
+// place counts one place, and shows the progress periodically.
 func (p *placesProgress) place() {
 	if p.places++; p.places%lookPlaces != 0 {
 		return
 	}
 	if p.bar != nil {
-		_ = p.bar.Set64(p.r.Stats().Read) // It cannot be drawn: not worth failing.
+		_ = p.bar.Set64(p.r.Stats().Read) // A drawing error is not worth failing for.
 		return
 	}
 	if now := p.now(); now.After(p.next) {
@@ -61,7 +61,7 @@ func (p *placesProgress) place() {
 	}
 }
 
-// line is the progress as text.
+// line returns the progress as text.
 func (p *placesProgress) line(now time.Time) string {
 	st, took := p.r.Stats(), now.Sub(p.began)
 	text := fmt.Sprintf("%sloading %s: %d features, %s", p.time(now), p.r.Name(), p.places, rateText(p.places, took))
@@ -72,7 +72,7 @@ func (p *placesProgress) line(now time.Time) string {
 	return text
 }
 
-// end removes the bar, and if all went well says what was done.
+// end removes the bar, and after a success prints a summary.
 func (p *placesProgress) end(ok bool) {
 	if p.bar != nil {
 		_ = p.bar.Finish() // As above.
@@ -90,7 +90,7 @@ func (p *placesProgress) time(now time.Time) string {
 	return logTime(now) + " "
 }
 
-// doneText is how many features took how long, and their rate if it says something.
+// doneText says how many features took how long, and their rate if it is meaningful.
 func doneText(n int64, took time.Duration) string {
 	text := fmt.Sprintf("%d features in %v", n, took.Round(time.Millisecond))
 	if n == 0 || took <= 0 {
@@ -99,7 +99,7 @@ func doneText(n int64, took time.Duration) string {
 	return text + ", " + rateText(n, took)
 }
 
-// rateText is how many a second.
+// rateText formats the number per second.
 func rateText(n int64, took time.Duration) string {
 	if took <= 0 {
 		return "0/s"

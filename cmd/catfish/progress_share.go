@@ -8,7 +8,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// shares shows which share of each of several tasks is done: as a bar on a
+// shares shows the finished share of each of several tasks: as a bar on a
 // terminal, else as a line every few seconds.
 type shares struct {
 	w    io.Writer
@@ -17,7 +17,7 @@ type shares struct {
 	next time.Time
 }
 
-// shareSteps is how finely a bar is drawn.
+// shareSteps is the number of steps of a bar.
 const shareSteps = 1000
 
 func newShares(w io.Writer, terminal bool) *shares {
@@ -40,10 +40,10 @@ func (p *shares) label(what string) {
 	}
 }
 
-// share is how much of the task is done, 0 to 1.
+// share sets the finished share of the task, 0 to 1.
 func (p *shares) share(done float64) {
 	if p.bar != nil {
-		_ = p.bar.Set(int(done * shareSteps)) // It cannot be drawn: not worth failing.
+		_ = p.bar.Set(int(done * shareSteps)) // A drawing error is not worth failing for.
 		return
 	}
 	if now := time.Now(); now.After(p.next) {

@@ -7,8 +7,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// steps shows how far a run of many steps is: a bar on a terminal, else a
-// line for each step. It is used by one goroutine at a time.
+// steps shows the progress of a run of many steps: a bar on a terminal, else
+// a line for each step. One goroutine at a time uses it.
 type steps struct {
 	w   io.Writer
 	bar *progressbar.ProgressBar
@@ -26,14 +26,14 @@ func newSteps(w io.Writer, terminal bool) *steps {
 	return p
 }
 
-// note tells a terminal what goes on; a log has the steps.
+// note shows on a terminal what the run does; a log only has the steps.
 func (p *steps) note(s string) {
 	if p.bar != nil {
 		p.bar.Describe(s)
 	}
 }
 
-// begin says which step of how many is next.
+// begin shows the number of the next step, of how many.
 func (p *steps) begin(n, of int, what string) {
 	p.line(fmt.Sprintf("%d/%d %s", n, of, what))
 	p.set(n-1, of)
@@ -43,7 +43,7 @@ func (p *steps) begin(n, of int, what string) {
 func (p *steps) set(done, of int) {
 	if p.bar != nil && of > 0 {
 		p.bar.ChangeMax(of)
-		_ = p.bar.Set(done) // A bar that cannot be drawn is not worth failing.
+		_ = p.bar.Set(done) // A drawing error is not worth failing for.
 	}
 }
 

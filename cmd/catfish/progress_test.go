@@ -12,7 +12,7 @@ import (
 )
 
 // show walks over a generated source that takes a second per 4096 items
-// and returns what progress wrote.
+// and returns the output of progress.
 func show(t *testing.T, terminal bool) string {
 	t.Helper()
 	var b bytes.Buffer

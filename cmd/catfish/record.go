@@ -15,7 +15,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// recordFlags are the flags of 'serve' that record what it is asked.
+// recordFlags are the flags of 'serve' that record its requests.
 func recordFlags(c *cobra.Command, o *catfish.RecordOptions) {
 	fs := c.Flags()
 	fs.StringVar(&o.File, "record", "",
@@ -32,7 +32,7 @@ func checkRecord(o catfish.RecordOptions) error {
 	return nil
 }
 
-// endRecord closes the server and says what was recorded, and what not.
+// endRecord closes the server, and prints what was recorded, and what was not.
 func (a *app) endRecord(srv *catfish.Server) error {
 	err := srv.Close()
 	fmt.Fprintf(a.err, "%s recorded %s\n", logTime(time.Now()), recordText(*srv.Recording()))
@@ -54,8 +54,8 @@ func recordText(r catfish.RecordStats) string {
 	return text
 }
 
-// recordGRPC records the requests of gRPC as they arrive: what they will
-// find is not known then. Each connection is a client.
+// recordGRPC records the requests of gRPC as they arrive, before their results
+// are known. Each connection is a client.
 type recordGRPC struct{ srv *catfish.Server }
 
 type grpcClient struct{}
@@ -111,7 +111,7 @@ func (r recordGRPC) HandleRPC(ctx context.Context, s stats.RPCStats) {
 		}
 	}
 	if !valid {
-		return // Another call, or one that will be refused.
+		return // Another call, or one that the server will refuse.
 	}
 	r.record(collection, rec)
 }
@@ -123,7 +123,7 @@ func (r recordGRPC) record(collection string, rec catfish.Recorded) {
 	r.srv.RecordFrom(collection, rec)
 }
 
-// searches records each of a SearchMany, unless it will be refused.
+// searches records each search of a SearchMany, unless the server will refuse it.
 func (r recordGRPC) searches(m *catfishv1.SearchManyRequest, rec catfish.Recorded) {
 	rec.Kind = catfish.RecordSearch
 	if len(m.GetQueries()) > api.MaxQueries {
@@ -140,7 +140,7 @@ func (r recordGRPC) searches(m *catfishv1.SearchManyRequest, rec catfish.Recorde
 	}
 }
 
-// recordRect is valid as the service sees it.
+// recordRect returns a rectangle, and whether the service accepts it.
 func recordRect(m *catfishv1.Rect) (rstar.Rect, bool) {
 	r := rstar.Rect{MinX: m.GetMinX(), MinY: m.GetMinY(), MaxX: m.GetMaxX(), MaxY: m.GetMaxY()}
 	return r, m != nil && r.Validate() == nil

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// parseNumbers reads want finite numbers separated by commas.
+// parseNumbers parses want finite numbers separated by commas.
 func parseNumbers(flag, text string, want int, form string) ([]float64, error) {
 	parts := strings.Split(text, ",")
 	if text == "" {
@@ -30,7 +30,7 @@ func parseNumbers(flag, text string, want int, form string) ([]float64, error) {
 	return values, nil
 }
 
-// parseRect reads minx,miny,maxx,maxy. Errors are bad usage.
+// parseRect parses minx,miny,maxx,maxy. Errors are bad usage.
 func parseRect(flag, text string) (rstar.Rect, error) {
 	v, err := parseNumbers(flag, text, 4, "minx,miny,maxx,maxy")
 	if err != nil {
@@ -54,7 +54,7 @@ func rectJSON(r rstar.Rect) [4]float64 {
 	return [4]float64{r.MinX, r.MinY, r.MaxX, r.MaxY}
 }
 
-// answerJSON is what search and nearest print.
+// answerJSON is the output of search and nearest.
 type answerJSON struct {
 	Count     int        `json:"count"`
 	Items     []itemJSON `json:"items"`

@@ -97,7 +97,7 @@ output, or to standard error with --json -.`,
 	return c
 }
 
-// config checks what only the command line knows; bench checks the rest.
+// config checks what depends on the command line; bench checks the rest.
 func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = commit()
@@ -157,12 +157,12 @@ func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	var err error
 	cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(f.server, f.client)
 	if cfg.Addr != "" {
-		cfg.ServerCPUs = nil // Wherever it runs.
+		cfg.ServerCPUs = nil // The running server has its own cores.
 	}
 	return cfg, err
 }
 
-// replayNoUse refuses flags that this replay has no use for.
+// replayNoUse refuses flags that would do nothing in this replay.
 func replayNoUse(fs *pflag.FlagSet, cfg replay.Config) error {
 	errs := []error{noTransport(fs, cfg.Transport, cfg.Schemes)}
 	_, notScale := datasets.ParseScale(cfg.Queries)
@@ -179,7 +179,7 @@ func replayNoUse(fs *pflag.FlagSet, cfg replay.Config) error {
 	return firstOf(append(errs, noGenerator)...)
 }
 
-// replay runs and prints. All files are opened first, so that a typing
+// replay runs and prints. It opens all files first, so that a typing
 // error in a name does not cost the measurement.
 func (a *app) replay(ctx context.Context, cfg replay.Config, f replayFlags) (err error) {
 	known := catfish.Schemes()[1:]
@@ -222,8 +222,8 @@ func (a *app) replay(ctx context.Context, cfg replay.Config, f replayFlags) (err
 	return errors.Join(err, replay.WriteTable(table, rows), failed)
 }
 
-// overwriter empties a file when the first new bytes come: what fails
-// before that leaves the results of the last replay.
+// overwriter empties a file when the first new bytes arrive: a failure before
+// that leaves the results of the last replay.
 type overwriter struct {
 	f     *os.File
 	begun bool
@@ -233,7 +233,7 @@ func (o *overwriter) Write(b []byte) (int, error) {
 	if !o.begun {
 		o.begun = true
 		if err := o.f.Truncate(0); err != nil && !errors.Is(err, syscall.EINVAL) {
-			return 0, err // EINVAL: a pipe or a terminal, which hold nothing.
+			return 0, err // EINVAL: a pipe or a terminal, which store nothing.
 		}
 	}
 	return o.f.Write(b)

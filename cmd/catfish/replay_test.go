@@ -39,8 +39,8 @@ func rea02File(t *testing.T, name string, items []rstar.Item) string {
 	return path
 }
 
-// rea02Like is data of the generator through a file, and 300 queries that
-// find from none to hundreds.
+// rea02Like returns data of the generator, through a file, and 300 queries
+// with between none and hundreds of results.
 func rea02Like(t *testing.T) (data, queries string, items []rstar.Item, asked []rstar.Rect) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data.rea02")
@@ -63,7 +63,7 @@ func rea02Like(t *testing.T) (data, queries string, items []rstar.Item, asked []
 	return data, rea02File(t, "queries.rea02", boxes), items, asked
 }
 
-// resultsOf is what --results --ids must hold, by a linear scan.
+// resultsOf returns the expected output of --results --ids, by a linear scan.
 func resultsOf(items []rstar.Item, asked []rstar.Rect) string {
 	var b strings.Builder
 	for i, q := range asked {
@@ -105,8 +105,8 @@ func replayRows(t *testing.T, args ...string) []replay.Row {
 }
 
 // Files of rea02's format, inserted or bulk loaded, by all schemes, over
-// the transports, at different concurrency: each query once, and what a
-// linear scan finds.
+// the transports, at different concurrency: each query runs once, and finds
+// the result of a linear scan.
 func TestReplay(t *testing.T) {
 	data, queries, items, asked := rea02Like(t)
 	want := resultsOf(items, asked)
@@ -172,8 +172,8 @@ func TestReplayMadeQueries(t *testing.T) {
 	}
 }
 
-// A recorded server's log, replayed, finds what its server found, request
-// by request; the log has what came by every way but what was offloaded.
+// A recorded server's log, replayed, finds the same results as its server, request
+// by request; the log has the requests by every path except offloaded ones.
 func TestReplayRecorded(t *testing.T) {
 	data, queries, items, asked := rea02Like(t)
 	dir := t.TempDir()
@@ -218,7 +218,7 @@ func TestReplayRecorded(t *testing.T) {
 		}
 	}
 	lines := strings.SplitAfter(readFile(t, again), "\n")
-	// The first part is what the first replay asked; so are its results.
+	// The first part has the requests of the first replay, and their results.
 	if got := strings.Join(lines[:len(asked)], ""); got != readFile(t, recorded) {
 		t.Error("the recorded queries find something else than when they were asked")
 	}
@@ -231,15 +231,15 @@ func TestReplayRecorded(t *testing.T) {
 	if got := fmt.Sprintf("%d\t%d\n", total-1, near); lines[total-1] != got {
 		t.Errorf("near by gRPC: line %q, want %q", lines[total-1], got)
 	}
-	// Concurrently it finds as much where nothing is written: the replays
-	// searched elsewhere.
+	// A concurrent replay finds the same results where nothing is written: the
+	// two recorded replays searched there.
 	if r := replayRows(t, "--data", data, "--queries", log, "--bulk", "--client-procs", "2")[0]; r.Recorded.Same < 2*len(asked) {
 		t.Errorf("recorded %+v, want at least %d the same", r.Recorded, 2*len(asked))
 	}
 }
 
-// askGRPC asks five times, last for what is near, and returns how much
-// that was.
+// askGRPC sends five requests, the last one for near objects, and returns the
+// number of these.
 func askGRPC(t *testing.T, addr string) (near int) {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -269,7 +269,7 @@ func askGRPC(t *testing.T, addr string) (near int) {
 	for err == nil {
 		_, err = many.Recv()
 	}
-	// Refused, both of them.
+	// Both are refused.
 	many, err = c.SearchMany(ctx, &catfishv1.SearchManyRequest{Queries: []*catfishv1.Rect{box, {MinX: 1}}})
 	if err == nil {
 		_, err = many.Recv()
@@ -291,14 +291,14 @@ func askGRPC(t *testing.T, addr string) (near int) {
 	}
 }
 
-// A server that is killed leaves a log that is read up to where it got.
+// The log of a killed server is read up to its last complete record.
 func TestRecordKilled(t *testing.T) {
 	data, queries, _, asked := rea02Like(t)
 	log := filepath.Join(t.TempDir(), "log")
 	p, addr, _ := serve(t, "--load", data, "--record", log)
 	ask := []string{"replay", "--server", addr, "--queries", queries, "--scheme", "fast"}
 	succeed(t, ask...)
-	// Once all of it is counted as written, a kill loses none of it.
+	// Once the server counts all records as written, a kill loses none of them.
 	deadline := time.Now().Add(patience)
 	for {
 		st := decode[catfish.ServerStats](t, succeed(t, "status", "--server", addr, "--json"))
@@ -350,13 +350,13 @@ func TestReplayRunningServer(t *testing.T) {
 	if readFile(t, results) != resultsOf(items, asked) {
 		t.Error("results differ from those of a scan")
 	}
-	// It is not loaded twice unasked.
+	// The replay does not load the collection twice unless asked to.
 	fail(t, exitFailure, append([]string{"replay"}, on...), "collection not empty", "collection roads of "+addr,
 		"holds 20000 objects, and nothing was inserted", "--no-load", "--force")
 	if got := strings.TrimSpace(succeed(t, "count", "-s", addr, "-c", "roads", "--bbox", "0,0,1,1")); got != "20000" {
 		t.Errorf("%s objects after a replay that was refused", got)
 	}
-	// Loaded twice, it is not what the oracle has.
+	// A collection that was loaded twice differs from the oracle.
 	code, _, errOut := program(t, append([]string{"replay", "--force"}, on...)...)
 	if code != exitFailure || !strings.Contains(errOut, "the oracle") {
 		t.Errorf("exit %d, says %s", code, errOut)
@@ -398,7 +398,7 @@ func TestReplayFailures(t *testing.T) {
 	if got := readFile(t, results); got != "of last time\n" {
 		t.Errorf("the results of last time became %q", got)
 	}
-	// A bad record in the middle: what was inserted before it is said.
+	// A bad record in the middle: the error reports the records inserted before it.
 	bad := file(t, "bad.csv", "id,minx,miny,maxx,maxy\n1,0,0,1,1\n2,9,0,1,1\n")
 	code, _, errOut := program(t, "replay", "--data", bad, "--queries", queries)
 	if code != exitFailure || !strings.Contains(errOut, "line 3") {

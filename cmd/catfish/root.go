@@ -14,12 +14,12 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// app is what the commands share.
+// app is the state that the commands share.
 type app struct {
 	in       io.Reader
 	out, err io.Writer
 	verbose  bool
-	stamp    bool // what is written beside the log has the time, too
+	stamp    bool // the output beside the log has the time, too
 }
 
 // logger writes warnings, or everything with --verbose, to standard error.
@@ -82,8 +82,8 @@ reads, and choose per search. Without RDMA hardware it runs over shared memory
 	return root
 }
 
-// explainFlag says what a flag takes whose value could not be read: the
-// parser's own error names the function of the library that gave up.
+// explainFlag says which values a flag takes, when its value could not be parsed:
+// the parser's own error names the function of the library that failed.
 func explainFlag(err error) error {
 	var bad *pflag.InvalidValueError
 	if !errors.As(err, &bad) {
@@ -125,8 +125,8 @@ func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// group makes c a command that only holds others: without one of them it
-// shows its help, with an unknown one it is bad usage.
+// group makes c a command that only holds others: without a subcommand it
+// shows its help; an unknown subcommand is bad usage.
 func group(c *cobra.Command) {
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -154,7 +154,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		case len(given) > 0 && check(c, nil) == nil && check(c, given[:1]) != nil:
 			return badUsage("unexpected argument %q: %s takes none; a value with blanks wants quotes", given[0], c.CommandPath())
 		case len(c.ValidArgs) > 0:
-			return usageError{err} // It says which there are.
+			return usageError{err} // It lists the existing ones.
 		}
 		return badUsage("arguments: %d, want %s %s", len(given), c.Parent().CommandPath(), c.Use)
 	}
@@ -183,7 +183,7 @@ func completeList(c *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// dataSets offers the generators, and files where none of them fits.
+// dataSets offers the generators, and files where no generator matches.
 func dataSets(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"uniform", "skewed", "rea02-like", "california"},
 		cobra.ShellCompDirectiveDefault
@@ -196,7 +196,7 @@ func completeData(c *cobra.Command, flag string) {
 	}
 }
 
-// policies are all policies with a description each, for completion.
+// policies returns all policies with a description each, for completion.
 func policies() []string {
 	var values []string
 	for _, p := range catfish.Schemes() {

@@ -137,9 +137,9 @@ certificates again, or logs that there is nothing to reload.`,
 	return c, f
 }
 
-// connectionProcs is how much GOMAXPROCS is raised for workers that may all
-// poll. More would cost every start of an idle thread, and Go's collector, which
-// takes a quarter of it.
+// connectionProcs is how much GOMAXPROCS is raised for workers that may all poll. A
+// larger value would cost time at every start of an idle thread, and in Go's collector,
+// which takes a quarter of it.
 const connectionProcs = 256
 
 // options checks the flags.
@@ -255,7 +255,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	opts.Keys = guards.keys
 	defer onHangup(opts.Logger, guards.reload)()
-	// Nothing was opened yet that a new image would lose.
+	// The process has opened nothing that a new image would lose.
 	if err := affinity.Reexec(cpus); err != nil {
 		return fmt.Errorf("--cpus: %w", err)
 	}
@@ -271,10 +271,10 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 		return err
 	}
 	defer srv.Close()
-	// Trees and rings are not in Go's heap. What is left of the limit is for
-	// them, so Go's collector works harder before the heap takes that, too.
+	// Trees and rings are not in Go's heap, and get the rest of the limit. So Go's
+	// collector works harder before the heap takes their part, too.
 	debug.SetMemoryLimit(srv.MemoryLimit() / 2)
-	// What the ready line tells of, and --load fills.
+	// The ready line describes this collection, and --load fills it.
 	first := catfish.DefaultCollection
 	if len(f.collections) > 0 {
 		first = f.collections[0]
@@ -299,7 +299,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	defer cancel(nil)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(ctx) }()
-	// end is the end of a server that never was ready.
+	// end ends a server that never became ready.
 	end := func(err error) error {
 		cancel(err)
 		return errors.Join(err, <-served)
@@ -326,7 +326,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 		go guards.tls.Watch(ctx)
 	}
 	part := callsPartOf(f.grpc, f.http.addr)
-	// gRPC is there while features are loaded, and says that it is not serving.
+	// gRPC is served while features are loaded, and reports that it is not serving.
 	loaded := make(chan struct{})
 	grpcAddr, stopGRPC, err := serveGRPC(ctx, f.grpc, part, srv, guards, seen, loaded, cancel)
 	if err != nil {

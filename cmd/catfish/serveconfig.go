@@ -15,9 +15,8 @@ import (
 // and some thousand names of collections.
 const maxConfigBytes = 1 << 20
 
-// readConfig sets flags as a configuration file has them: YAML, whose keys are the
-// names of flags. Flags that were typed stay as they are. It finds as many mistakes as
-// there are, each with its line.
+// readConfig sets flags from a configuration file: YAML, whose keys are the names of
+// flags. Typed flags stay unchanged. It reports all mistakes, each with its line.
 func readConfig(fs *pflag.FlagSet, path string) (set int, err error) {
 	text, err := readConfigFile(path)
 	if err != nil {
@@ -68,7 +67,7 @@ func readConfigFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// notInConfig are flags that a file cannot set.
+// notInConfig are the flags that a file cannot set.
 var notInConfig = []string{"config", "help"}
 
 // setFromConfig sets one flag.
@@ -104,7 +103,7 @@ func setFromConfig(fs *pflag.FlagSet, name string, value *yaml.Node, lines map[s
 	return nil
 }
 
-// configTexts are the values of a key, as they would be typed.
+// configTexts returns the values of a key, as a user would type them.
 func configTexts(name string, value *yaml.Node) ([]string, error) {
 	values := []*yaml.Node{value}
 	if value.Kind == yaml.SequenceNode {

@@ -14,13 +14,13 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// keepFlags are the flags of 'serve' about collections of features, and what is kept.
+// keepFlags are the flags of 'serve' about collections of features, and persistence.
 type keepFlags struct {
 	placeFlags
 	kind, sync string
 	features   []string
-	into       string // the collection of features that is loaded; empty: none
-	boxes      bool   // collections of boxes are kept, too
+	into       string // the collection of features to load into; empty: none
+	boxes      bool   // collections of boxes are persistent, too
 }
 
 func (f *serveFlags) registerKeep(c *cobra.Command) {
@@ -44,8 +44,8 @@ func (f *serveFlags) registerKeep(c *cobra.Command) {
 	_ = c.MarkFlagDirname("backup-dir")
 }
 
-// keepOptions checks those flags, and moves the collection that is loaded from the
-// boxes to the features if it is to have these.
+// keepOptions checks those flags. It moves the collection to load from the boxes to
+// the features if it is to have features.
 func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 	k := &f.keep
 	if k.kind != "" && k.kind != catfish.KindBoxes && k.kind != catfish.KindFeatures {
@@ -64,7 +64,7 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 	}
 	kind := k.kind
 	named := f.flags != nil && f.flags.Changed("collection")
-	if named { // What both flags name has features.
+	if named { // A collection that both flags name has features.
 		if first := f.collections[0]; len(f.load) > 0 && slices.Contains(k.features, first) {
 			if kind == catfish.KindBoxes {
 				return badUsage("--kind boxes: --features lists collection %s, which --load fills", first)
@@ -83,7 +83,7 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 	o.Features = map[string]catfish.FeaturesOptions{}
 	if kind == catfish.KindFeatures {
 		switch {
-		case !named && len(k.features) == 1: // The only one that can be meant.
+		case !named && len(k.features) == 1: // There is no other choice.
 			k.into, k.features = k.features[0], nil
 		case !named && len(k.features) > 1:
 			return badUsage("--load with --features %s: want --collection NAME, of the one that is loaded, and the others with --features",
@@ -129,7 +129,7 @@ func parseSync(s string) (disk.Sync, error) {
 	return disk.SyncInterval(d), nil
 }
 
-// awaitStore waits until what was kept is loaded, and says now and then that it
+// awaitStore waits until the stored data is loaded, and reports periodically that it
 // waits.
 func (a *app) awaitStore(ctx context.Context, srv *catfish.Server, dir string) error {
 	if dir == "" {
@@ -150,9 +150,9 @@ func (a *app) awaitStore(ctx context.Context, srv *catfish.Server, dir string) e
 	}
 }
 
-// loadKept loads files into a collection of features, unless it has features from
-// before: whoever starts a server again does not mean to take back what was
-// changed since.
+// loadKept loads files into a collection of features, unless it has features from an
+// earlier run: a user who restarts a server does not want to revert the changes made
+// since.
 func (a *app) loadKept(ctx context.Context, srv *catfish.Server, f *serveFlags) error {
 	c, err := srv.Features(f.keep.into)
 	if err != nil {
@@ -169,8 +169,8 @@ func (a *app) loadKept(ctx context.Context, srv *catfish.Server, f *serveFlags) 
 	return srv.SetReady(f.keep.into)
 }
 
-// loadKeptBoxes loads files into a collection of boxes that is kept, unless it has
-// boxes from before, as loadKept does.
+// loadKeptBoxes loads files into a persistent collection of boxes, unless it has boxes
+// from an earlier run, as loadKept does.
 func (a *app) loadKeptBoxes(ctx context.Context, srv *catfish.Server, name string, sources []*datasets.Source) (objects func() int, err error) {
 	c, err := srv.Kept(name)
 	if err != nil {

@@ -66,7 +66,7 @@ func (f *sourceFlags) open(spec string) (*datasets.Source, error) {
 	})
 }
 
-// missing says which file is not there, before anything else is done.
+// missing reports the file that does not exist, before anything else is done.
 func (f *sourceFlags) missing(specs []string) error {
 	for _, s := range specs {
 		if s == places.Stdin {
@@ -97,8 +97,8 @@ func (f *sourceFlags) openAll(specs []string) ([]*datasets.Source, error) {
 	return all, nil
 }
 
-// read passes all items of a source to each, with progress. Errors of
-// each and of ctx end it too.
+// read passes all items of a source to each, with progress. An error of
+// each or of ctx ends it too.
 func (a *app) read(ctx context.Context, src *datasets.Source, each func(rstar.Item) error) error {
 	p := newProgress(a.err, isTerminal(a.err), "loading "+src.Name(), src)
 	p.stamp = a.stamp && p.bar == nil
@@ -123,13 +123,13 @@ func (a *app) read(ctx context.Context, src *datasets.Source, each func(rstar.It
 	return err
 }
 
-// fill reads the sources and bulk loads a tree with all of them. What does not
-// fit is an error as soon as that is known, before memory was taken for it.
+// fill reads the sources and bulk loads a tree with all of them. Data that does not fit
+// is an error as soon as that is known, before fill allocates memory for it.
 func (a *app) fill(ctx context.Context, tree *rstar.Tree, sources []*datasets.Source) error {
 	return a.fillBy(ctx, tree, tree.Load, sources)
 }
 
-// fillBy is fill of a tree that is loaded by load.
+// fillBy is fill, but loads the tree by calling load.
 func (a *app) fillBy(ctx context.Context, tree *rstar.Tree, load func([]rstar.Item) error, sources []*datasets.Source) error {
 	g := datasets.NewGather(tree)
 	for _, src := range sources {
@@ -148,14 +148,14 @@ func (a *app) fillBy(ctx context.Context, tree *rstar.Tree, load func([]rstar.It
 	return load(g.Items())
 }
 
-// slabFor says which --slab-bytes a source needs beside what was read before
-// it, if that is known.
+// slabFor says which --slab-bytes a source needs beside the items read before it,
+// if that is known.
 func slabFor(tree *rstar.Tree, src *datasets.Source, before, room int64) string {
 	have := tree.Stats().SlabBytes
 	if src.Count() == datasets.Unknown || room == 0 {
 		return fmt.Sprintf("; the tree has %d bytes, want a larger --slab-bytes", have)
 	}
-	// A percent more than in proportion: upper levels, and what is reserved.
+	// One percent more than in proportion, for upper levels and reserved nodes.
 	const mib = 1 << 20
 	need := float64(have) / float64(room) * float64(before+src.Count()) * 1.01
 	return fmt.Sprintf("; the tree has %d bytes, want --slab-bytes %d", have, (int64(need)/mib+1)*mib)

@@ -9,14 +9,14 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// startPatience is for how long a server that refuses connections, or has not loaded
-// what is asked for, is asked again. One that was started beside its client, as in
-// 'catfish serve & catfish load', listens after some 50 ms; who names a wrong port
+// startPatience is how long a client retries while a server refuses connections, or has
+// not loaded the requested collection. A server started beside its client, as in
+// 'catfish serve & catfish load', listens after some 50 ms; a user who typed a wrong port
 // does not want to wait.
 const startPatience = time.Second
 
-// whileStarting repeats what fails because the server starts, with growing pauses, and
-// returns what the last attempt does. Other errors are returned at once.
+// whileStarting repeats do while it fails because the server starts, with growing pauses,
+// and returns the error of the last attempt. It returns other errors at once.
 func whileStarting(ctx context.Context, patience time.Duration, do func() error) error {
 	began := time.Now()
 	for pause := 10 * time.Millisecond; ; pause *= 2 {
@@ -33,7 +33,7 @@ func whileStarting(ctx context.Context, patience time.Duration, do func() error)
 	}
 }
 
-// kindOf is the kind of the client's collection.
+// kindOf returns the kind of the client's collection.
 func kindOf(ctx context.Context, cl *catfish.Client) (kind string, err error) {
 	err = whileStarting(ctx, startPatience, func() error {
 		kind, err = cl.Kind(ctx)

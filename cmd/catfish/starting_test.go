@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// A server that does not listen yet, or is not ready, is waited for, for a while.
+// The client waits, up to a limit, for a server that does not listen or is not ready.
 func TestWhileStarting(t *testing.T) {
 	refused := fmt.Errorf("no server: %w", syscall.ECONNREFUSED)
 	notReady := fmt.Errorf("server: %w", catfish.ErrNotReady)
@@ -20,7 +20,7 @@ func TestWhileStarting(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		patience time.Duration
-		listens  time.Duration // from then on the answer is then
+		listens  time.Duration // after it do returns then
 		then     error
 		want     error
 		took     time.Duration

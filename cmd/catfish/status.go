@@ -51,8 +51,8 @@ func newStatus(a *app) *cobra.Command {
 	return c
 }
 
-// briefText is what is asked first: does it run, how full is it, what has it, and what
-// is wrong.
+// briefText answers the first questions: does the server run, how full is it, what does
+// it store, and what is wrong.
 func briefText(st catfish.ServerStats) string {
 	var b strings.Builder
 	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -90,7 +90,7 @@ func memoryText(m catfish.MemoryStats) string {
 	return fmt.Sprintf("%s of %s%s", sizeText(m.Resident), sizeText(m.Limit), full)
 }
 
-// budgetText is what clients hold of one resource.
+// budgetText formats the clients' use of one resource.
 func budgetText(u catfish.BudgetStats) string {
 	amount := func(n int64) string { return fmt.Sprint(n) }
 	if strings.HasPrefix(u.Name, "bytes") {
@@ -107,8 +107,8 @@ func budgetText(u catfish.BudgetStats) string {
 	return s
 }
 
-// usedText is the memory of a collection, and the most that it may take, unless that is
-// all of the server's, but for a rest that is less than a node.
+// usedText is the memory of a collection, and its limit, unless that is the server's
+// limit, except for a rest that is less than a node.
 func usedText(used, most, server int64) string {
 	const mib = 1 << 20
 	if server-most >= mib {
@@ -117,7 +117,7 @@ func usedText(used, most, server int64) string {
 	return fmt.Sprintf("%.1f MiB used", float64(used)/mib)
 }
 
-// storeText says where features are kept, and who watches them.
+// storeText says where features are stored, and how many clients watch them.
 func storeText(s *store.Stats) string {
 	text := "nowhere, features are in memory alone (no --data-dir)"
 	if d := s.Disk; d != nil {
@@ -129,7 +129,7 @@ func storeText(s *store.Stats) string {
 	return fmt.Sprintf("%s; %d watchers of %d areas", text, s.Watchers, s.WatchedAreas)
 }
 
-// allObjects is how many boxes and features there are.
+// allObjects returns the number of boxes and features.
 func allObjects(st catfish.ServerStats) (n int) {
 	for _, c := range st.Collections {
 		n += c.Len
@@ -140,7 +140,7 @@ func allObjects(st catfish.ServerStats) (n int) {
 	return n
 }
 
-// statusText says the same as the JSON, for people.
+// statusText formats the content of the JSON for people.
 func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	var b strings.Builder
 	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }

@@ -9,8 +9,8 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// TestStatusOfFeatures: status and list tell of features, and of where they are kept;
-// check checks their tree.
+// TestStatusOfFeatures: status and list show features, and where they are stored; check
+// checks their tree.
 func TestStatusOfFeatures(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	cafes := file(t, "cafes.geojson", cafesJSON)
@@ -41,8 +41,8 @@ func TestStatusOfFeatures(t *testing.T) {
 	fail(t, exitFailure, []string{"restore", "--from", gone, "--data-dir", gone + "2"}, gone+" does not exist")
 }
 
-// TestStatusBrief: a few lines say what there is, without budgets, unless one has
-// refused something.
+// TestStatusBrief: a few lines show the server, its memory and its collections. They leave
+// out budgets, unless a budget has refused something.
 func TestStatusBrief(t *testing.T) {
 	cafes := file(t, "cafes.geojson", cafesJSON)
 	_, addr, _ := serve(t, "--features", "cafes", "--load", cafes)
@@ -64,8 +64,8 @@ func TestStatusBrief(t *testing.T) {
 
 var ofMiB = regexp.MustCompile(`of [0-9.]+ MiB used`)
 
-// TestUsedMemory: a collection's limit is told where it is its own, and not where it is
-// the server's, which all collections share.
+// TestUsedMemory: a collection's own limit is shown, but not the server's limit, which
+// all collections share.
 func TestUsedMemory(t *testing.T) {
 	_, addr, _ := serve(t, "--features", "cafes")
 	for _, args := range [][]string{{"collections", "list"}, {"status"}} {

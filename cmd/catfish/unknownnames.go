@@ -10,17 +10,17 @@ import (
 	"github.com/catfish-index/catfish/feature/filter"
 )
 
-// tellUnknown says on standard error which properties of a filter no feature of a
-// collection has: most are misspelt. It is no error: features that come later may have
-// them. Nothing is said where that is not known, because the collection is empty or has
-// more properties than it counts.
+// tellUnknown prints on standard error the properties of a filter that no feature of a
+// collection has: most are misspelt. It is no error: later features may have them. It
+// prints nothing where that is not known, because the collection is empty or has more
+// properties than it counts.
 func (a *app) tellUnknown(ctx context.Context, fs *catfish.Features, collection, condition string) {
 	if condition == "" {
 		return
 	}
 	names, err := filter.Properties(condition)
 	if err != nil || len(names) == 0 {
-		return // What is wrong with it the search says.
+		return // The search reports its error.
 	}
 	info, err := fs.Describe(ctx)
 	if err != nil || info.Features == 0 || info.MoreProperties {
@@ -37,8 +37,8 @@ func (a *app) tellUnknown(ctx context.Context, fs *catfish.Features, collection,
 	}
 }
 
-// nearestName asks whether one of the names that are known was meant, the nearest if it
-// is near.
+// nearestName returns a question for the known name that the user may have meant: the
+// nearest one, if it is near.
 func nearestName(name string, known []string) string {
 	best, least := "", 1+max(1, len([]rune(name))/3)
 	for _, k := range known {
@@ -55,7 +55,7 @@ func nearestName(name string, known []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// edits is how many characters have to be inserted, removed or replaced to make b of a
+// edits is the number of characters to insert, remove or replace to turn a into b
 // (Levenshtein's distance).
 func edits(a, b string) int {
 	s, t := []rune(a), []rune(b)

@@ -6,7 +6,7 @@ import (
 )
 
 // TestUnknownProperties: each command with a filter names a property that no feature
-// has, and the one that was meant, if there is one like it.
+// has, and a similar property that exists.
 func TestUnknownProperties(t *testing.T) {
 	_, addr, _ := serve(t)
 	succeed(t, at(addr, "load", file(t, "x.csv", "id,lon,lat,amenity,seats\na,1,2,cafe,3\nb,1,2,bar,\n"))...)
@@ -37,7 +37,7 @@ func TestUnknownProperties(t *testing.T) {
 			t.Errorf("%s: says %q, want %q", filter, got, says)
 		}
 	}
-	// An empty collection knows no properties, and one of very many not all.
+	// An empty collection knows no properties, and one with very many knows only some.
 	succeed(t, "collections", "create", "empty", "--features", "-s", addr)
 	var many strings.Builder
 	many.WriteString(`{"type":"Feature","id":"m","geometry":null,"properties":{"a":1`)

@@ -185,7 +185,7 @@ func TestBadUsage(t *testing.T) {
 	}
 }
 
-// Scripts see the status of the process, not of a function.
+// Scripts see the exit status of the process, not of a function.
 func TestExitStatusOfProcess(t *testing.T) {
 	for args, want := range map[string]int{
 		"version":  exitOK,
@@ -250,7 +250,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// Who may not open the socket is not told to start a server.
+// The hint for a missing permission on the socket does not suggest to start a server.
 func TestHintPermission(t *testing.T) {
 	h := hint(fmt.Errorf("%w: %w", catfish.ErrNoServer, syscall.EACCES))
 	if !strings.Contains(h, "--socket-mode") || strings.Contains(h, "Start one") {

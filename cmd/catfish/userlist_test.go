@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// What people tried with others' files, from the command line.
+// Commands that users tried with files from others
 
-// All of countries.geojson loads, also the one whose geometry is empty, and a point
+// All of countries.geojson loads, also the country whose geometry is empty, and a point
 // lies in one country.
 func TestCountries(t *testing.T) {
 	_, addr, _ := serve(t)
@@ -80,7 +80,7 @@ func TestNavaids(t *testing.T) {
 	if text := succeed(t, at(addr, "get", "1A", "--fields", "name,power")...); !strings.Contains(text, `"properties":{"name":"Williams, \"Harbour\"","power":"MEDIUM"}`) {
 		t.Error(text)
 	}
-	// A window across 180 degrees has both of Fiji, and not Canada.
+	// A window across 180 degrees contains both parts of Fiji, and not Canada.
 	if got := decode[collectionJSON](t, succeed(t, at(addr, "search", "--bbox", "170,-25,-170,-10", "--format", "geojson")...)); !slices.Equal(got.ids(), []string{"NN", "TV"}) {
 		t.Errorf("%q", got.ids())
 	}
@@ -101,7 +101,7 @@ func TestNavaids(t *testing.T) {
 	fail(t, exitFailure, at(addr, "get", "TV"), "TV")
 }
 
-// Postal codes are text, those that are written as numbers, too, if --text names them.
+// Postal codes are text, also those written as numbers, if --text names their column.
 func TestTextColumns(t *testing.T) {
 	_, addr, _ := serve(t)
 	shops := file(t, "shops.csv", "id,lat,lon,plz,tel,seats\na,47,15,8010,0316123,20\nb,51,13.7,01067,+49351,7\n")
@@ -118,7 +118,7 @@ func TestTextColumns(t *testing.T) {
 	fail(t, exitUsage, at(addr, "load", shops, "--text", "zip"), `no column "zip", which Options.Text (--text) names`)
 }
 
-// The nearest are those by great circle, not by degrees: far north a degree of
+// The nearest places are nearest by great circle, not by degrees: far north a degree of
 // longitude is short.
 func TestNearestByGreatCircle(t *testing.T) {
 	_, addr, _ := serve(t)
@@ -162,8 +162,8 @@ func TestOSMXML(t *testing.T) {
 	}
 }
 
-// The next 20 results, and the next, by what each answer says.
-func TestNextTwenty(t *testing.T) {
+// The next 20 results, and the next, by the cursor of each answer.
+func TestSearchPages(t *testing.T) {
 	_, addr, _ := serve(t)
 	rows := "id,lat,lon,name\n"
 	for i := range 50 {
@@ -188,7 +188,7 @@ func TestNextTwenty(t *testing.T) {
 			t.Errorf("%s: %d pages, %d features: %q", way, pages+1, len(all), all)
 		}
 	}
-	// What is cut is told on standard error, too.
+	// A truncated result is reported on standard error, too.
 	if _, _, says := program(t, at(addr, "search", "--bbox", "-1,0,9,2", "--limit", "20")...); !strings.Contains(says, "there are more: --cursor p19") {
 		t.Error(says)
 	}

@@ -76,7 +76,7 @@ what comes next, that is an error: search again, and watch from then on.`,
 	return c
 }
 
-// eventJSON is a line.
+// eventJSON is a line of the output.
 type eventJSON struct {
 	Kind     string          `json:"kind"`
 	ID       string          `json:"id,omitempty"`
@@ -123,7 +123,7 @@ func (a *app) watch(ctx context.Context, fs *catfish.Features, f *watchFlags, q 
 	return nil
 }
 
-// featureText is a feature as GeoJSON, nil if it is gone.
+// featureText is a feature as GeoJSON, nil if it was deleted.
 func featureText(x *catfish.Feature) (json.RawMessage, error) {
 	if x.Revision == 0 {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 )
 
-// watchLines runs watch until end, and sends its lines.
+// watchLines runs watch until end is called, and sends its lines.
 func watchLines(t *testing.T, addr string, args ...string) (lines chan eventJSON, end func() (code int, errOut string)) {
 	t.Helper()
 	r, w := io.Pipe()
@@ -41,8 +41,8 @@ func watchLines(t *testing.T, addr string, args ...string) (lines chan eventJSON
 	return lines, func() (int, string) { cancel(); return <-code, errOut.String() }
 }
 
-// What happens in an area is printed, by each transport; a signal ends it well, and
-// so does --limit; --from goes on.
+// watch prints the changes in an area, by each transport; a signal ends it with success,
+// and so does --limit; --from continues.
 func TestWatchCommand(t *testing.T) {
 	_, addr, _ := serve(t)
 	succeed(t, "collections", "create", "cafes", "--features", "--server", addr)
@@ -122,7 +122,7 @@ func dropped(t *testing.T, addr string) (code int, says string) {
 	if ok, err := c.DropCollection(t.Context(), "cafes"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	for range lines { // It ends by itself.
+	for range lines { // It ends when the collection is dropped.
 	}
 	return end()
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// writeFlags are those of commands that change one object.
+// writeFlags are the flags of commands that change one object.
 type writeFlags struct {
 	clientFlags
 	id uint64
@@ -23,7 +23,7 @@ func (f *writeFlags) register(c *cobra.Command) {
 	c.Flags().Uint64Var(&f.id, "id", 0, "the object's id")
 }
 
-// doneJSON is what the writing commands print.
+// doneJSON is the output of the writing commands.
 type doneJSON struct {
 	ID        uint64 `json:"id"`
 	Done      string `json:"done"`
@@ -31,7 +31,7 @@ type doneJSON struct {
 }
 
 // write checks the flags, connects and calls do, which reports whether
-// the object was there.
+// the object existed.
 func (a *app) write(cmd *cobra.Command, f writeFlags, done string, at rstar.Rect,
 	do func(context.Context, *catfish.Client) (bool, error)) error {
 	if !cmd.Flags().Changed("id") {

@@ -9,15 +9,15 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// altitudes gathers the altitudes of positions while they are read. read is how many
-// positions there were, and z has one for each, once one of them had one: NaN for a
-// position without.
+// altitudes gathers the altitudes of positions while they are read. read is the number of
+// positions read. z is nil until a position has an altitude; then it has one for each
+// position: NaN for a position without.
 type altitudes struct {
 	read int
 	z    []float64
 }
 
-// keep adds that of one position, NaN for none.
+// keep adds the altitude of one position, NaN for none.
 func (a *altitudes) keep(z float64) {
 	if a.z == nil && !math.IsNaN(z) {
 		for range a.read {
@@ -29,7 +29,7 @@ func (a *altitudes) keep(z float64) {
 	}
 }
 
-// back forgets all but the first positions: the others are left out of the geometry.
+// back forgets all but the first positions: the geometry leaves out the others.
 func (a *altitudes) back(read int) {
 	a.read = read
 	if a.z != nil {
@@ -37,7 +37,7 @@ func (a *altitudes) back(read int) {
 	}
 }
 
-// of is what a geometry of so many positions has, nil if none has an altitude.
+// of returns the altitudes of a geometry, nil if no position has one.
 func (a *altitudes) of(positions int) ([]float64, error) {
 	for _, z := range a.z {
 		if math.IsNaN(z) {
@@ -55,9 +55,9 @@ func (a *altitudes) of(positions int) ([]float64, error) {
 //
 //	POINT Z (1 2 3)    POINTZ(1 2 3)    POINT(1 2 3)    POINT M (1 2 9)    POINT ZM (1 2 3 9)
 //
-// The decoder knows two. So the tags and the numbers behind the second one are cut out
-// of the text, which changes no other part of it, and are put into it when it is
-// written. Measures (M) are dropped.
+// The decoder knows two dimensions. So the cutter removes the tags and the numbers after
+// the second one from the text, and changes no other part of it; the writer inserts them
+// again. Measures (M) are dropped.
 
 // cutWKT returns the text in two dimensions.
 func cutWKT(text string, to *altitudes) (string, error) {
@@ -98,8 +98,8 @@ func cutWKT(text string, to *altitudes) (string, error) {
 type wktCutter struct {
 	to      *altitudes
 	out     []byte
-	tag     string // Z, M or ZM, of the geometry in hand
-	numbers int    // of the position in hand
+	tag     string // Z, M or ZM, of the current geometry
+	numbers int    // of the current position
 	z       float64
 }
 
@@ -108,7 +108,7 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func (c *wktCutter) word(w string) error {
 	upper := strings.ToUpper(w)
 	switch upper {
-	case "NAN": // as a position without an altitude is written
+	case "NAN": // written for a position without an altitude
 		return c.number(w)
 	case "Z", "M", "ZM":
 		c.tag = upper
@@ -143,7 +143,7 @@ func (c *wktCutter) number(text string) error {
 	return nil
 }
 
-// position ends a position, if there is one.
+// position ends the current position, if it has numbers.
 func (c *wktCutter) position() error {
 	if c.numbers == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (c *wktCutter) position() error {
 	if c.tag == "" {
 		most = 4 // PostGIS writes no tags in its own text.
 	}
-	if c.tag != "" && c.numbers < want || c.numbers > most { // The decoder wants two.
+	if c.tag != "" && c.numbers < want || c.numbers > most { // The decoder checks for two.
 		return fmt.Errorf("%w: a position with %d coordinates in WKT, want %d", datasets.ErrSyntax, c.numbers, want)
 	}
 	z := c.z
@@ -167,7 +167,7 @@ func (c *wktCutter) position() error {
 // putWKT puts altitudes into text of two dimensions.
 func putWKT(text string, z []float64) string {
 	var out []byte
-	in := false // a position
+	in := false // within a position
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c == '(' && i > 0 && isLetter(text[i-1]):

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// What GeoJSON says of altitudes is read, and written again as it was.
+// Altitudes in GeoJSON are read, and written again unchanged.
 func TestGeoJSONAltitudes(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"point":      {`{"type":"Point","coordinates":[1,2,-0.5]}`, ""},
@@ -84,8 +84,8 @@ func TestWKTAltitudes(t *testing.T) {
 	}
 }
 
-// In CSV a place with an altitude takes the column wkt if it comes early, and is refused
-// where there are lon and lat already.
+// In CSV an early place with an altitude leads to the column wkt, and a later one is refused
+// if the header has lon and lat already.
 func TestCSVAltitudes(t *testing.T) {
 	high := Place{ID: "h", Geometry: orb.Point{1, 2}, Altitudes: []float64{3}}
 	var out bytes.Buffer
@@ -108,7 +108,7 @@ func TestWriteBadAltitudes(t *testing.T) {
 	} {
 		for _, f := range []Format{GeoJSON, CSV} {
 			if p.Geometry == nil && f == CSV {
-				continue // An empty field has none.
+				continue // An empty field has no altitudes.
 			}
 			if _, err := Write(&bytes.Buffer{}, f, each([]Place{p}), WriteOptions{WKT: true}); err == nil {
 				t.Errorf("%s: %v was written", f, p)
@@ -117,8 +117,8 @@ func TestWriteBadAltitudes(t *testing.T) {
 	}
 }
 
-// fgbTable appends a table of a FlatBuffer whose fields have 8 bytes each, and returns
-// where they are.
+// fgbTable appends a table of a FlatBuffer with fields of 8 bytes each, and returns their
+// positions.
 func fgbTable(b []byte, slots ...int) (_ []byte, at int, field map[int]int) {
 	const most = 8
 	field = map[int]int{}
@@ -136,7 +136,7 @@ func fgbTable(b []byte, slots ...int) (_ []byte, at int, field map[int]int) {
 	return append(b, make([]byte, 8*len(slots))...), at, field
 }
 
-// fgbVector appends a vector of numbers, which the field then names.
+// fgbVector appends a vector of numbers, and makes the field name it.
 func fgbVector(b []byte, field int, numbers []float64) []byte {
 	binary.LittleEndian.PutUint32(b[field:], uint32(len(b)-field))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(numbers)))
@@ -146,8 +146,8 @@ func fgbVector(b []byte, field int, numbers []float64) []byte {
 	return b
 }
 
-// TestFlatGeobufAltitudes: of a line, with as many altitudes as positions, none, and
-// others.
+// TestFlatGeobufAltitudes: of a line, with as many altitudes as positions, with none, and
+// with another number.
 func TestFlatGeobufAltitudes(t *testing.T) {
 	for _, c := range []struct {
 		z    []float64
@@ -158,12 +158,12 @@ func TestFlatGeobufAltitudes(t *testing.T) {
 		{[]float64{5}, "1 altitudes of 2 positions"},
 		{[]float64{5, math.Inf(1)}, "altitude +Inf, want a finite number"},
 	} {
-		object := func(b []byte) []byte { // behind its size
+		object := func(b []byte) []byte { // after its size
 			return append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))), b...)
 		}
 		header, at, field := fgbTable(make([]byte, 4), 2)
 		binary.LittleEndian.PutUint32(header, uint32(at))
-		header[field[2]] = 2 // LineString, and no features are told of, so no tree
+		header[field[2]] = 2 // LineString; the number of features is absent, so no tree
 		feature, at, field := fgbTable(make([]byte, 4), 0)
 		binary.LittleEndian.PutUint32(feature, uint32(at))
 		geometry := field[0]

@@ -36,7 +36,7 @@ func BenchmarkRead(b *testing.B) {
 			places := 0
 			for b.Loop() {
 				r, err := NewReader(bytes.NewReader(c.data), c.name, Options{Format: c.format})
-				for places = 0; err == nil; places++ { // and the end
+				for places = 0; err == nil; places++ { // reads the end, too
 					_, err = r.Next()
 				}
 				if err != io.EOF {

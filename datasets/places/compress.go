@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// The first bytes of what is unpacked (RFC 1952, RFC 8878), and of what users
-// have as well and must unpack before.
+// The first bytes of packed input that is unpacked here (RFC 1952, RFC 8878),
+// and of other packed formats, which users must unpack before.
 var (
 	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
@@ -26,12 +26,12 @@ var (
 	}
 )
 
-// maxWindow is the most memory that zstd may ask for: what its own program
-// takes without being told to take more.
+// maxWindow is the most memory that zstd may request: the default limit of its
+// own program.
 const maxWindow = 128 << 20
 
-// unpack makes a reader of what is in a gzip or zstd file; any other input is
-// returned as it is. done, unless nil, must be called at the end.
+// unpack returns a reader of the content of a gzip or zstd file; it returns any
+// other input unchanged. done, unless nil, must be called at the end.
 func unpack(in *bufio.Reader) (plain *bufio.Reader, done func() error, err error) {
 	head, err := in.Peek(6)
 	if err != nil && err != io.EOF {

@@ -11,12 +11,11 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// decodeCoordinates reads the coordinates of a geometry other than a
-// collection: brackets, as deep as the type says, around positions of two
-// numbers or more, of which the third is the altitude. raw is valid JSON, or absent. encoding/json would read a
-// missing number as 0 and a third one as nothing. An empty array within is a
-// part without positions, which is dropped; if nothing is left, the geometry
-// is nil.
+// decodeCoordinates reads the coordinates of a geometry other than a collection:
+// brackets, as deep as the type requires, around positions of two numbers or more;
+// the third is the altitude. raw is valid JSON, or absent. encoding/json would read
+// a missing number as 0 and ignore a third one. An empty array within raw is a part
+// without positions, which is dropped; if no part is left, the geometry is nil.
 func decodeCoordinates(kind string, raw []byte, to *altitudes) (orb.Geometry, error) {
 	if raw == nil {
 		return nil, fmt.Errorf("%w: %s without coordinates", datasets.ErrSyntax, quote(kind))
@@ -48,7 +47,7 @@ func decodeCoordinates(kind string, raw []byte, to *altitudes) (orb.Geometry, er
 	return g, nil
 }
 
-// unlessEmpty makes an interface of a list; nil of one without elements.
+// unlessEmpty converts a list to an interface, and a list without elements to nil.
 func unlessEmpty[E any, G interface {
 	~[]E
 	orb.Geometry
@@ -81,7 +80,7 @@ func (c *coordinates) fail(want string) {
 	}
 }
 
-// open takes a bracket.
+// open reads an opening bracket.
 func (c *coordinates) open(of string) bool {
 	if c.peek() != '[' {
 		c.fail("an array of " + of)
@@ -91,7 +90,7 @@ func (c *coordinates) open(of string) bool {
 	return true
 }
 
-// more is called between the elements of an array.
+// more reports whether the array has another element. It is called between elements.
 func (c *coordinates) more() bool {
 	switch c.peek() {
 	case ',':
@@ -101,12 +100,12 @@ func (c *coordinates) more() bool {
 		c.b = c.b[1:]
 	case 0:
 	default:
-		return true // the first one
+		return true // the first element
 	}
 	return false
 }
 
-// empty takes an array without elements, or a null.
+// empty reads an array without elements, or a null.
 func (c *coordinates) empty() bool {
 	if c.peek() != '[' {
 		return bytes.HasPrefix(c.b, []byte("null"))
@@ -203,7 +202,7 @@ func (c *coordinates) polygon() orb.Polygon {
 	return rings
 }
 
-// rest passes the elements that an array still has.
+// rest skips the remaining elements of an array.
 func (c *coordinates) rest() {
 	for c.more() {
 		c.ring()

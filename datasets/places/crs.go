@@ -11,11 +11,11 @@ import (
 // Coordinate reference systems
 //
 // Nothing is projected. GeoJSON has been longitude and latitude since RFC 7946; before,
-// it had a member crs, which programs still write for others. FlatGeobuf names its own.
-// A name of another system ends reading, unless Options.AnyCRS says that any will do.
+// it had a member crs, which programs still write for other systems. FlatGeobuf names its
+// system. A name of another system ends reading, unless Options.AnyCRS allows any.
 
-// wgs84 are names of the coordinates that are read: longitude and latitude of WGS 84,
-// with a height or without.
+// wgs84 are names of the accepted coordinates: longitude and latitude of WGS 84, with a
+// height or without.
 var wgs84 = []string{"CRS84", "CRS84H", "EPSG:4326", "EPSG:4979", "WGS84", "WGS 84"}
 
 // isWGS84 judges the name of a coordinate reference system, such as
@@ -51,7 +51,7 @@ func crsOfGeoJSON(raw json.RawMessage) error {
 	}
 	var name string
 	if json.Unmarshal(raw, &name) != nil {
-		_ = json.Unmarshal(raw, &crs) // What is not there has no name.
+		_ = json.Unmarshal(raw, &crs) // An absent member has no name.
 		switch p := &crs.Properties; {
 		case p.Name != "":
 			name = p.Name
@@ -79,16 +79,16 @@ func crsOfFeature(raw []byte) error {
 	}
 	var f struct{ CRS json.RawMessage }
 	if json.Unmarshal(raw, &f) != nil {
-		return nil // The one who decodes it says so.
+		return nil // The decoder reports the error.
 	}
 	return crsOfGeoJSON(f.CRS)
 }
 
-// crs is how the header of a FlatGeobuf file names its system:
+// crs returns the name of the system in the header of a FlatGeobuf file:
 //
 //	0 organisation, absent: EPSG   1 code (i32, 0: unknown)   2 name   4 WKT   5 code as text
 //
-// It is empty if the header does not say.
+// It is empty if the header has none.
 func (f *flat) crs(header table) string {
 	t, ok := f.child(header, 10)
 	if !ok {

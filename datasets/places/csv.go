@@ -18,13 +18,13 @@ import (
 )
 
 // CSV (RFC 4180): a header line, then one place a line, with quotes around
-// fields that hold separators, quotes or line ends. A column is a position, a
+// fields that contain separators, quotes or line ends. A column is a position, a
 // geometry as text, the id, or a property. A property is a number if its whole
 // field is written as one (isNumber) and Options.Text does not name its column, else
 // text; an empty field is no property.
 
-// maxRowBytes bounds a row. encoding/csv takes up to 24 bytes of memory for a
-// byte of input, if that is a separator.
+// maxRowBytes bounds a row. encoding/csv uses up to 24 bytes of memory for a
+// byte of input, if the byte is a separator.
 const maxRowBytes = 16 << 20
 
 type csvSource struct {
@@ -41,7 +41,7 @@ func newCSV(in *bufio.Reader, head []byte, opts Options) (*csvSource, error) {
 	limit := &rowLimit{r: in}
 	rows := csv.NewReader(limit)
 	rows.ReuseRecord = true
-	rows.FieldsPerRecord = -1 // checked below, where the header is known
+	rows.FieldsPerRecord = -1 // checked below, once the header is known
 	if rows.Comma = opts.Separator; rows.Comma == 0 {
 		var err error
 		if rows.Comma, err = findSeparator(headerLine(head)); err != nil {
@@ -126,7 +126,7 @@ func (s *csvSource) place(row []string) (p Place, err error) {
 	return p, nil
 }
 
-// properties makes an object of the fields that are not empty.
+// properties makes a JSON object of the fields that are not empty.
 func (s *csvSource) properties(row []string) []byte {
 	text := s.text[:0]
 	text = append(text, '{')
@@ -152,7 +152,7 @@ func (s *csvSource) properties(row []string) []byte {
 	return slices.Clone(text)
 }
 
-// position is nil if both fields are empty.
+// position returns nil if both fields are empty.
 func position(x, y string) (orb.Geometry, error) {
 	x, y = strings.TrimSpace(x), strings.TrimSpace(y)
 	if x == "" && y == "" {
@@ -170,11 +170,11 @@ func position(x, y string) (orb.Geometry, error) {
 	return p, nil
 }
 
-// rowLimit ends the input when a row, such as one with a quote that nothing
-// closes, is longer than the most.
+// rowLimit ends the input when a row is longer than maxRowBytes, for instance
+// one with an unclosed quote.
 type rowLimit struct {
 	r     io.Reader
-	begun int64 // where the row begins
+	begun int64 // the offset at which the row begins
 	read  int64
 }
 

@@ -48,7 +48,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// navaids have the form of the list of radio beacons that OurAirports
+// navaids has the form of the list of radio beacons that OurAirports
 // publishes: 20 columns, a text id, quotes.
 const navaids = `"id","filename","ident","name","type","frequency_khz","latitude_deg","longitude_deg","elevation_ft","iso_country","dme_frequency_khz","dme_channel","dme_latitude_deg","dme_longitude_deg","dme_elevation_ft","slaved_variation_deg","magnetic_variation_deg","usageType","power","associated_airport"
 85050,"Williams_Harbour_NDB_CA","1A","Williams Harbour","NDB",373,52.55889892578125,-55.78219985961914,,"CA",,,,,,,-20.75,"LO","MEDIUM","CCA6"
@@ -129,8 +129,8 @@ func TestBadHeaders(t *testing.T) {
 	}
 }
 
-// A quote that nothing closes does not take all memory.
-func TestEndlessRow(t *testing.T) {
+// An unclosed quote does not use all memory.
+func TestUnclosedQuoteIsBounded(t *testing.T) {
 	text := "lon,lat\n1,2\n\"" + strings.Repeat("x\n", maxRowBytes)
 	all, _, err := readAll(t, "x", text, Options{})
 	if len(all) != 1 || !errors.Is(err, datasets.ErrTooLarge) || !strings.Contains(err.Error(), "quote") {

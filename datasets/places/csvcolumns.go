@@ -22,10 +22,10 @@ var (
 	wktNames = []string{"wkt", "geometry", "geom", "the_geom"}
 )
 
-// separators that are looked for; the first wins a tie.
+// separators are the candidates of findSeparator; the first wins a tie.
 const separators = ",;\t|"
 
-// findSeparator returns the separator that the header line has most of,
+// findSeparator returns the separator that occurs most often in the header line,
 // outside of quotes.
 func findSeparator(line []byte) (rune, error) {
 	var counts [len(separators)]int
@@ -57,18 +57,18 @@ func headerLine(head []byte) []byte {
 	return line
 }
 
-// columns says what each column of a CSV file is for. Indices are -1 for what
-// is not there.
+// columns says what each column of a CSV file is for. Indices are -1 for missing
+// columns.
 type columns struct {
 	names        []string // of the columns, unique
-	keys         [][]byte // "name": as JSON; nil for one that is no property
-	text         []bool   // columns whose fields are no numbers
+	keys         [][]byte // "name": as JSON; nil if the column is no property
+	text         []bool   // columns whose fields are not numbers
 	id, x, y     int
 	wkt          int
 	idIsOptional bool
 }
 
-// findColumns understands a header.
+// findColumns interprets a header.
 func findColumns(header []string, opts Options) (*columns, error) {
 	c := &columns{id: -1, x: -1, y: -1, wkt: -1}
 	lower := make([]string, len(header))
@@ -116,8 +116,8 @@ func findColumns(header []string, opts Options) (*columns, error) {
 	return c, nil
 }
 
-// guess finds the geometry by the usual names. A geometry says more than a
-// position, so it is preferred.
+// guess finds the geometry by the usual names. It prefers a geometry to a
+// position, since it has more information.
 func (c *columns) guess(lower []string) {
 	for _, name := range wktNames {
 		if c.wkt = slices.Index(lower, name); c.wkt >= 0 {
@@ -134,7 +134,7 @@ func (c *columns) guess(lower []string) {
 }
 
 // name makes property names. A column without a name is called by its number,
-// from 1; a name that was there before gets the number, too.
+// from 1; a name that occurred before gets the number, too.
 func (c *columns) name(header, lower []string) {
 	seen := make(map[string]bool, len(header))
 	c.keys = make([][]byte, len(header))

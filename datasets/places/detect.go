@@ -10,14 +10,14 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// sniffBytes is how much of the input detection sees.
+// sniffBytes is how much of the input the detection sees.
 const sniffBytes = bufferBytes
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// detect finds the format. The content decides where it can; text that is
-// none of the others is CSV if the name says so, or if its first line looks
-// like a header.
+// detect finds the format. The content decides where it can; text of no other
+// format is CSV if the name says so, or if its first line looks like a
+// header.
 func detect(name string, head []byte) (Format, error) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
 	switch {
@@ -51,8 +51,8 @@ func detect(name string, head []byte) (Format, error) {
 		datasets.ErrFormat, formatNames())
 }
 
-// detectGeoJSON tells one text from one text a line: there, the first line is
-// complete, and is followed by something.
+// detectGeoJSON distinguishes one text from one text a line: in the latter the
+// first line is complete, and is followed by something.
 func detectGeoJSON(name string, text []byte) Format {
 	if f, err := FormatOf(name); err == nil && f == GeoJSONSeq {
 		return GeoJSONSeq
@@ -64,7 +64,7 @@ func detectGeoJSON(name string, text []byte) Format {
 	return GeoJSON
 }
 
-// extension returns the ending of a name before that of a packer.
+// extension returns the ending of a name, without that of a packer.
 func extension(name string) string {
 	name = strings.ToLower(name)
 	for _, packed := range []string{".gz", ".zst", ".zstd"} {
@@ -75,7 +75,7 @@ func extension(name string) string {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\r' }
 
-// suits refuses options that the format has no use for: a misspelt set of
+// suits refuses options that the format does not use: a misspelt set of
 // options must not be ignored.
 func (o Options) suits(f Format) error {
 	if f != CSV && (o.X != "" || o.WKT != "" || o.Separator != 0) {

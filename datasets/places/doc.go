@@ -12,21 +12,21 @@
 //
 //	format      what
 //	geojson     FeatureCollection, Feature or geometry (RFC 7946), streamed
-//	geojsonseq  one of these a line, or behind record separators (RFC 8142)
+//	geojsonseq  one of these a line, or after record separators (RFC 8142)
 //	csv         columns found by name; other columns become properties
 //	pbf, osm    OpenStreetMap: tagged nodes, ways, multipolygons, boundaries
 //	fgb         FlatGeobuf
 //
-// The content says which it is, also packed by gzip or zstd, and from standard
-// input. The first three can be written.
+// The content determines the format, also if it is packed by gzip or zstd, or comes
+// from standard input. The first three can be written.
 //
 // # Errors
 //
 // A record that breaks a rule of its format is left out and counted, and the
-// first ten are kept with their place and reason; with Options.Strict the first
-// one ends reading. What leaves open where the next record begins, such as a
-// file that is cut, always ends it. Nothing panics on input. Errors wrap those
-// of package datasets.
+// first ten are kept with their position and reason; with Options.Strict the first
+// one ends reading. An error that leaves open where the next record begins, such as
+// a truncated file, always ends it. No input causes a panic. Errors wrap those of
+// package datasets.
 //
 // # Memory
 //
@@ -37,6 +37,6 @@
 //
 // # Reading the source
 //
-// Begin with reader.go and open.go. Each format has files of its own, of which
-// osm.go with rings.go and nesting.go is the most work.
+// Begin with reader.go and open.go. Each format has files of its own; the most
+// complex are osm.go with rings.go and nesting.go.
 package places

@@ -24,7 +24,7 @@ func (e *RecordError) Error() string {
 
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// badRecord is the error of one record, after which its source can go on. All
+// badRecord is the error of one record, after which its source can continue. All
 // other errors of a source are final.
 type badRecord struct{ *RecordError }
 
@@ -38,9 +38,9 @@ func finalAt(line, offset int64, err error) error {
 	return &RecordError{Line: line, Offset: offset, Err: err}
 }
 
-// quote shortens hostile text for an error message.
+// quote shortens untrusted text for an error message.
 func quote[T ~string | ~[]byte](text T) string {
-	return quoteUpTo(text, 40) // enough to find the place, short enough for a line
+	return quoteUpTo(text, 40) // enough to find the record, short enough for a line
 }
 
 func quoteUpTo[T ~string | ~[]byte](text T, limit int) string {

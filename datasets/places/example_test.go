@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 )
 
-// A table becomes GeoJSON. Its bad rows are told.
+// A table becomes GeoJSON. Its bad rows are reported.
 func Example() {
 	table := "ref;lat;lon;name;seats\nc1;42.5;1.5;Bar;20\nc2;north;1.6;;\n"
 	r, err := places.NewReader(strings.NewReader(table), "cafes.csv", places.Options{ID: "ref"})

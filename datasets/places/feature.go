@@ -12,8 +12,8 @@ import (
 )
 
 // decodeFeature makes a place of a GeoJSON Feature, or of a geometry, which is
-// a feature without properties. id names the property that is the id, empty:
-// the feature's own. It keeps nothing of raw. All GeoJSON is decoded here.
+// a feature without properties. id names the property that holds the id; if empty,
+// the feature's own id counts. It keeps no part of raw. It decodes all GeoJSON.
 func decodeFeature(raw []byte, id string) (Place, error) {
 	if !utf8.Valid(raw) {
 		return Place{}, fmt.Errorf("%w: the text is not UTF-8", datasets.ErrSyntax)
@@ -70,7 +70,7 @@ func null(raw json.RawMessage) bool { return raw == nil || string(raw) == "null"
 // propertyID returns the property of this name as an id.
 func propertyID(properties json.RawMessage, name string) (string, error) {
 	id, found := "", false
-	// One member at a time: a map would take far more memory than the text.
+	// One member at a time: a map would use far more memory than the text.
 	err := eachProperty(properties, func(key string, value json.RawMessage) (err error) {
 		if key == name && !null(value) {
 			id, err = idText(value)
@@ -88,8 +88,8 @@ func noID(name string) error {
 	return fmt.Errorf("%w: no property %s to be the id", datasets.ErrSyntax, quote(name))
 }
 
-// idText returns a string, or the digits of a number as they stand there: an
-// id of 64 bits stays what it is.
+// idText returns a string, or the digits of a number exactly as written: an id
+// of 64 bits stays unchanged.
 func idText(raw json.RawMessage) (string, error) {
 	switch c := raw[0]; {
 	case c == '"':
@@ -105,7 +105,7 @@ func idText(raw json.RawMessage) (string, error) {
 }
 
 // maxCollections bounds the nesting of GeometryCollections: RFC 7946, section
-// 3.1.8, advises against any, and each level costs a scan of what is inside.
+// 3.1.8, advises against any nesting, and each level costs a scan of its content.
 const maxCollections = 8
 
 func (p *Place) decodeGeometry(raw []byte) (err error) {

@@ -7,8 +7,8 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// geometry makes a geometry of a table. Its own type counts if that of the file
-// is not known. Parts of collections have their own.
+// geometry makes a geometry of a table. The table's type counts only if the file
+// has no common type. Parts of collections have their own types.
 func (f *flat) geometry(g table, kind, level int) orb.Geometry {
 	if kind == 0 {
 		kind = f.u8(g, 6)
@@ -86,7 +86,7 @@ func (f *flat) positions(g table) []orb.Point {
 	return all
 }
 
-// altitudes keeps those of so many positions, of which all have one or none has.
+// altitudes keeps the altitudes of all positions: the table has one for each, or none.
 func (f *flat) altitudes(g table, positions int) {
 	z := f.vector(g, 2, 8)
 	if z.n != 0 && z.n != positions {
@@ -130,6 +130,6 @@ func (f *flat) split(g table) [][]orb.Point {
 		parts = append(parts, all[from:to:to])
 		from = to
 	}
-	f.to.back(begin + from) // What is behind the last end is of no part.
+	f.to.back(begin + from) // Positions after the last end belong to no part.
 	return parts
 }

@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// Properties are pairs of a column's number (u16) and a value, as long as the
-// column's type says; text has a u32 length before it. What is not there is
-// null.
+// Properties are pairs of a column's number (u16) and a value, whose length
+// depends on the column's type; text has a u32 length before it. A missing
+// property is null.
 type fgbColumn struct {
 	key  []byte // "name": as JSON
 	kind int
-	used *bool // by the feature in hand
+	used *bool // by the current feature
 }
 
 // The types of columns.
@@ -39,7 +39,7 @@ const (
 	fgbBinary
 )
 
-// fgbSizes are the bytes of values that have a fixed size.
+// fgbSizes are the sizes, in bytes, of values with a fixed size.
 var fgbSizes = [...]int{1, 1, 1, 2, 2, 4, 4, 8, 8, 4, 8}
 
 func (f *flat) columns(v vector) []fgbColumn {
@@ -59,8 +59,8 @@ func (f *flat) columns(v vector) []fgbColumn {
 	return all
 }
 
-// properties makes a JSON object. A column occurs once: a small feature cannot
-// unfold into a huge one by naming a long name again and again.
+// properties makes a JSON object. A column occurs once: otherwise a small feature
+// could expand into a huge one by repeating a long name.
 func (s *fgbSource) properties(f *flat, values []byte, columns []fgbColumn) []byte {
 	for i := range columns {
 		*columns[i].used = false
@@ -101,7 +101,7 @@ func (s *fgbSource) properties(f *flat, values []byte, columns []fgbColumn) []by
 	return slices.Clone(text)
 }
 
-// cut takes a value.
+// cut splits off a value.
 func (c fgbColumn) cut(b []byte) (value, rest []byte, ok bool) {
 	n := 0
 	if c.kind < len(fgbSizes) {
@@ -118,8 +118,8 @@ func (c fgbColumn) cut(b []byte) (value, rest []byte, ok bool) {
 	return b[:n], b[n:], true
 }
 
-// appendJSON appends a value; ok is false for one that JSON cannot say: NaN,
-// infinity, or a column of JSON that is none. Binary becomes base64.
+// appendJSON appends a value; ok is false for one that JSON cannot represent: NaN,
+// infinity, or an invalid value of a JSON column. Binary becomes base64.
 func (c fgbColumn) appendJSON(dst, v []byte) (text []byte, ok bool) {
 	var word [8]byte
 	copy(word[:], v)

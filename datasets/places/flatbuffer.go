@@ -7,8 +7,8 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// FlatBuffers (https://flatbuffers.dev/internals/), as much as FlatGeobuf
-// needs. All is little-endian; offsets are in bytes.
+// FlatBuffers (https://flatbuffers.dev/internals/), the part that FlatGeobuf
+// uses. Everything is little-endian; offsets are in bytes.
 //
 //	buffer   u32 offset of the root table
 //	table    i32 offset back to its vtable, then fields
@@ -18,18 +18,18 @@ import (
 //
 // A field of a table, vector or string holds a u32 offset from itself. Google's
 // package panics on offsets beyond the buffer; here each is checked. Several
-// offsets may name the same bytes, so that a small buffer would unfold into a
-// huge object; flat.spend counts what was read and stops at the buffer's size,
-// which is the most that bytes of one owner each add up to.
+// offsets may name the same bytes, so a small buffer could expand into a huge
+// object. flat.spend counts the bytes read and stops at the buffer's size, which
+// is the largest possible sum if each byte has one owner.
 
 type flat struct {
 	b     []byte
 	spent int
-	err   error // the first; all reads return zeros then
+	err   error // the first error; all reads return zeros after it
 	to    altitudes
 }
 
-// table is a position in a flat; 0 is none, since there the root's offset is.
+// table is a position in a flat; 0 is none, since the root's offset is at 0.
 type table struct{ at, vtable, vtableLen int }
 
 type vector struct{ at, n int }
@@ -46,7 +46,7 @@ func (f *flat) spend(n int) {
 	}
 }
 
-// bytes returns n bytes at a position, nil if the buffer has not that many.
+// bytes returns n bytes at a position, nil if they exceed the buffer.
 func (f *flat) bytes(at, n int) []byte {
 	if f.err != nil || at < 0 || n < 0 || at > len(f.b)-n {
 		f.fail("%d bytes at %d, the object has %d", n, at, len(f.b))
@@ -78,7 +78,7 @@ func (f *flat) tableAt(at int) table {
 	return t
 }
 
-// field returns where a field is, 0 if it is absent.
+// field returns the position of a field, 0 if it is absent.
 func (f *flat) field(t table, slot int) int {
 	if 4+2*slot+2 > t.vtableLen || f.err != nil {
 		return 0

@@ -24,7 +24,7 @@ import (
 //	Feature   0 geometry   1 properties (bytes)   2 columns, if its own
 //	Geometry  0 ends (u32 each)   1 xy (f64 each)   2 z (f64 each)   6 type (u8)   7 parts
 //
-// The tree is passed over: it is for reading parts of a file. A feature has no
+// The reader skips the tree: it serves to read parts of a file. A feature has no
 // id of its own.
 
 var fgbMagic = []byte("fgb\x03fgb")
@@ -40,8 +40,8 @@ const (
 type fgbSource struct {
 	in      *bufio.Reader
 	id      string
-	offset  int64 // of what comes next
-	start   int64 // of the feature in hand
+	offset  int64 // of the next object
+	start   int64 // of the current feature
 	columns []fgbColumn
 	kind    int // geometry type of all features, 0: each has its own
 	buf     bytes.Buffer
@@ -79,8 +79,8 @@ func newFlatGeobuf(in *bufio.Reader, id string, anyCRS bool) (*fgbSource, error)
 	return s, nil
 }
 
-// treeNodes returns how many nodes the tree has: one for each feature, and
-// above each level one for each node size of it, up to a single one.
+// treeNodes returns the number of the tree's nodes: one for each feature, and
+// above each level one per node size of its nodes, up to a single root.
 func (f *flat) treeNodes(header table) (nodes uint64, err error) {
 	count, size := uint64(0), uint64(16)
 	if at := f.field(header, 8); at != 0 {
@@ -114,8 +114,8 @@ func (s *fgbSource) skip(nodes uint64) error {
 	return err
 }
 
-// sized reads an object behind its size, valid until the next call. The buffer
-// grows with what arrives, not with the size that is claimed.
+// sized reads an object after its size; the result is valid until the next call. The
+// buffer grows with the bytes that arrive, not with the claimed size.
 func (s *fgbSource) sized(most int64) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(s.in, size[:]); err == io.ErrUnexpectedEOF {

@@ -29,17 +29,17 @@ func readFile(t testing.TB, path string, opts Options) []string {
 	return all
 }
 
-// GDAL's conversions hold what their GeoJSON does.
+// Files that GDAL converted hold the same as their GeoJSON.
 func TestFlatGeobuf(t *testing.T) {
 	got := readFile(t, "testdata/mixed.fgb", Options{})
 	want := readFile(t, "testdata/mixed.geojsonl", Options{})
-	for i := range want { // GDAL takes an object for text
+	for i := range want { // GDAL reads an object as text
 		want[i] = strings.Replace(want[i], `{"a":[1,2]}`, `"{ \"a\": [ 1, 2 ] }"`, 1)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// This one has a tree, by whose order its features are sorted.
+	// This file has a tree, whose order its features follow.
 	got = readFile(t, "testdata/countries.fgb", Options{ID: "id"})
 	want = readFile(t, "../testdata/countries.geojson", Options{ID: "id"})
 	slices.Sort(got)
@@ -51,7 +51,7 @@ func TestFlatGeobuf(t *testing.T) {
 	}
 }
 
-// sameCountry compares but for the type: GDAL makes all of them multipolygons.
+// sameCountry compares all but the type: GDAL makes all geometries multipolygons.
 func sameCountry(a, b string) bool {
 	plain := strings.NewReplacer("MultiPolygon", "Polygon", "[", "", "]", "")
 	return plain.Replace(a) == plain.Replace(b)
@@ -120,7 +120,7 @@ func TestTreeNodes(t *testing.T) {
 	}
 }
 
-// A value of each type, and a number that JSON does not have.
+// A value of each type, and a number that JSON cannot represent.
 func TestFGBValues(t *testing.T) {
 	text := func(s string) string {
 		return string(binary.LittleEndian.AppendUint32(nil, uint32(len(s)))) + s
@@ -164,8 +164,8 @@ func TestFGBValues(t *testing.T) {
 	}
 }
 
-// Parts that share bytes cannot unfold into more than the object has.
-func TestSharedParts(t *testing.T) {
+// Parts that share bytes cannot expand to more than the size of the object.
+func TestSharedPartsAreBounded(t *testing.T) {
 	f := &flat{b: make([]byte, 100)}
 	f.spend(60)
 	if f.spend(40); f.err != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// ForeignError is an input that is not read as it is, but that GDAL's ogr2ogr turns
-// into one that is:
+// ForeignError is an input that this package does not read, but that GDAL's ogr2ogr
+// converts into one that it reads:
 //
 //	ogr2ogr -f GeoJSONSeq /vsistdout/ SOURCE | catfish load - -c NAME
 //
 // It wraps datasets.ErrUnsupported.
 type ForeignError struct {
 	Is string // such as "a GeoPackage"
-	// Source is what ogr2ogr is to open: the file beside the input that has the
-	// geometries, or what is packed in it. Empty: the input's path.
+	// Source is the path for ogr2ogr to open: the file beside the input that has the
+	// geometries, or the file packed in the input. Empty: the input's path.
 	Source string
 	// Project: the positions are not longitude and latitude of WGS 84, and ogr2ogr
 	// needs -t_srs EPSG:4326.
@@ -29,7 +29,7 @@ func (e *ForeignError) Error() string { return datasets.ErrUnsupported.Error() +
 
 func (e *ForeignError) Unwrap() error { return datasets.ErrUnsupported }
 
-// foreignMagic is how binary formats begin.
+// foreignMagic are the first bytes of binary formats.
 var foreignMagic = []struct{ magic, is string }{
 	{"SQLite format 3\x00", "an SQLite database"},
 	{"\x00\x00\x27\x0a", "a Shapefile"},
@@ -38,12 +38,12 @@ var foreignMagic = []struct{ magic, is string }{
 	{"!table", "a MapInfo file"},
 }
 
-// foreignXML is what the first kilobytes of formats of XML have.
+// foreignXML are marks in the first kilobytes of XML formats.
 var foreignXML = []struct{ mark, is string }{
 	{"<kml", "a KML file"}, {"<gpx", "a GPX file"}, {"opengis.net/gml", "a GML file"}, {"<gml:", "a GML file"},
 }
 
-// foreignNames is for inputs whose content says nothing.
+// foreignNames is for inputs whose content is not conclusive.
 var foreignNames = map[string]string{
 	".shp": "a Shapefile", ".shx": "a Shapefile", ".dbf": "a Shapefile", ".prj": "a Shapefile",
 	".gpkg": "a GeoPackage", ".sqlite": "an SQLite database", ".gml": "a GML file", ".kml": "a KML file",
@@ -52,7 +52,7 @@ var foreignNames = map[string]string{
 	".gdb": "an Esri geodatabase", ".topojson": "a TopoJSON file",
 }
 
-// foreignBinary finds binary formats that are not read, nil: it is none that is known.
+// foreignBinary finds binary formats that are not read; nil if no known one matches.
 func foreignBinary(name string, head []byte) error {
 	if bytes.HasPrefix(head, []byte(zipMagic)) {
 		return foreignZip(name, head)
@@ -104,7 +104,7 @@ const (
 	zipHeadBytes = 30 // before the name of a file
 )
 
-// foreignZip finds archives by the names of files that stand in the head.
+// foreignZip finds archives by the names of files within the head.
 func foreignZip(name string, head []byte) error {
 	if extension(name) == ".kmz" {
 		return foreign(name, "a KMZ file")

@@ -32,8 +32,8 @@ func zipped(t *testing.T, names ...string) string {
 	return b.String()
 }
 
-// TestForeignFormats: formats that are known and not read are named, by their content,
-// or else by their name, and it is known what ogr2ogr is to open.
+// TestForeignFormats: known formats that are not read are named, by their content or else
+// by their name, with the path for ogr2ogr to open.
 func TestForeignFormats(t *testing.T) {
 	sqlite := "SQLite format 3\x00" + strings.Repeat("\x00", 52)
 	for _, c := range []struct{ name, text, is, source string }{
@@ -63,7 +63,7 @@ func TestForeignFormats(t *testing.T) {
 			t.Errorf("%s %q: %v", c.name, c.text[:min(20, len(c.text))], err)
 		}
 	}
-	// A format that was typed counts more than a name, and less than binary content.
+	// A given format overrides a name, but not binary content.
 	if _, _, err := count(t, "x.kml", "lon,lat\n1,2\n", Options{Format: CSV}); err != nil {
 		t.Error(err)
 	}
@@ -84,7 +84,7 @@ func TestForeignFormats(t *testing.T) {
 	}
 }
 
-// count is how many places and bad records a text has.
+// count returns the number of places and of bad records in a text.
 func count(t *testing.T, name, text string, o Options) (places int, bad int64, err error) {
 	t.Helper()
 	all, r, err := readAll(t, name, text, o)
@@ -97,7 +97,7 @@ func count(t *testing.T, name, text string, o Options) (places int, bad int64, e
 const oneFeature = `{"type":"Feature","geometry":{"type":"Point","coordinates":[80,40]},"properties":null}`
 
 // TestGeoJSONCRS: a member crs that names another system than WGS 84 ends reading,
-// wherever it is, with the name. Options.AnyCRS reads it.
+// wherever it is, with the name. Options.AnyCRS accepts the system.
 func TestGeoJSONCRS(t *testing.T) {
 	named := func(name string) string { return `{"type":"name","properties":{"name":"` + name + `"}}` }
 	before := func(crs string) string {
@@ -145,13 +145,13 @@ func TestGeoJSONCRS(t *testing.T) {
 			}
 		}
 	}
-	// A property of that name says nothing.
+	// A property of that name has no effect.
 	if n, _, err := count(t, "x.json", strings.Replace(oneFeature, "null", `{"crs":"EPSG:2056"}`, 1), Options{}); n != 1 || err != nil {
 		t.Error(n, err)
 	}
 }
 
-// TestFlatGeobufCRS: as of GeoJSON, by the header.
+// TestFlatGeobufCRS: as for GeoJSON, by the header.
 func TestFlatGeobufCRS(t *testing.T) {
 	header := func(org string, code int32, codeText, name, wkt string) string {
 		// A root table whose field 10 is a table of org, code, name, (none), wkt, code as text.
@@ -165,10 +165,10 @@ func TestFlatGeobufCRS(t *testing.T) {
 			}
 		}
 		u32 := func(v int) { b = binary.LittleEndian.AppendUint32(b, uint32(v)) }
-		u32(4 + 26)                                 // root: behind its vtable
+		u32(4 + 26)                                 // root: after its vtable
 		u16(26, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4) // 11 fields
 		u32(26)                                     // root, at 30: back to its vtable
-		u32(4 + 16)                                 // CRS, from 34 on: behind its vtable
+		u32(4 + 16)                                 // CRS, from 34 on: after its vtable
 		u16(16, 24, 4, 8, 12, 0, 16, 20)            // at 38
 		u32(16)                                     // CRS, at 54
 		at := 54 + 24
@@ -188,7 +188,7 @@ func TestFlatGeobufCRS(t *testing.T) {
 	for _, c := range []struct{ text, says string }{
 		{header("EPSG", 4326, "", "", ""), ""},
 		{header("", 4326, "", "", ""), ""},
-		{header("", 0, "", "", ""), ""}, // not said
+		{header("", 0, "", "", ""), ""}, // absent
 		{header("OGC", 0, "CRS84", "WGS 84 (CRS84)", ""), ""},
 		{header("", 0, "", "", `GEOGCS["WGS 84",DATUM["WGS_1984"]]`), ""},
 		{header("EPSG", 31287, "", "MGI / Austria Lambert", ""), "EPSG:31287"},

@@ -13,9 +13,9 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// fuzzRead checks what holds for any input: no panic; properties are a JSON
-// object, and geometries finite; an error has a kind; what was read can be
-// written as GeoJSON and is the same when read again.
+// fuzzRead checks the invariants of any input: no panic; properties are a JSON
+// object, and geometries finite; an error has a kind; places that were read can
+// be written as GeoJSON and are the same when read again.
 func fuzzRead(t *testing.T, data []byte, opts Options) {
 	r, err := NewReader(bytes.NewReader(data), "fuzz", opts)
 	if err != nil {
@@ -41,7 +41,7 @@ func fuzzRead(t *testing.T, data []byte, opts Options) {
 	for _, p := range all {
 		var object map[string]any
 		if p.Properties != nil && json.Unmarshal(p.Properties, &object) != nil {
-			var number *json.UnmarshalTypeError // 1e999 is JSON
+			var number *json.UnmarshalTypeError // 1e999 is valid JSON
 			if err := json.Unmarshal(p.Properties, &object); !errors.As(err, &number) {
 				t.Fatalf("properties %s: %v", p.Properties, err)
 			}
@@ -149,7 +149,7 @@ func FuzzFlatGeobuf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzRead(t, data, Options{Format: FlatGeobuf}) })
 }
 
-// FuzzDetect lets the content choose, packed or not.
+// FuzzDetect lets the content decide, packed or not.
 func FuzzDetect(f *testing.F) {
 	for _, text := range samples(f) {
 		f.Add([]byte(text[:min(len(text), 1000)]))

@@ -11,27 +11,27 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// GeoJSON (RFC 7946) comes as one text, whose features are read one by one,
-// or as many: one a line, or each behind a record separator (RFC 8142). A
-// text is a FeatureCollection, a Feature, or a geometry.
+// GeoJSON (RFC 7946) is one text, whose features are read one by one, or many
+// texts: one a line, or each after a record separator (RFC 8142). A text is a
+// FeatureCollection, a Feature, or a geometry.
 //
 // In a file of many texts a broken one is left out. In one text a feature is
-// left out if its brackets are in pairs, whatever is between them; otherwise
-// nobody can say where the next one begins, and reading ends.
+// left out if its brackets are balanced, whatever is between them; otherwise
+// the start of the next feature is unknown, and reading ends.
 
 type geoJSONSource struct {
 	in *scanner
 	id string // Options.ID
 
 	anyCRS     bool
-	many       bool // texts are cut at separators
+	many       bool // the input has many texts, cut at separators
 	separator  byte
 	texts      int
 	inFeatures bool
-	kind       string         // type of the text in hand, once it was read
-	collection bool           // it has features
+	kind       string         // type of the current text, once it was read
+	collection bool           // the current text has features
 	inner      *geoJSONSource // of a collection that is one of many texts
-	line, off  int64          // of the record in hand
+	line, off  int64          // of the current record
 }
 
 func newGeoJSON(r *bufio.Reader, f Format, id string, anyCRS bool) *geoJSONSource {
@@ -70,8 +70,8 @@ func (g *geoJSONSource) next() (Place, error) {
 
 func (g *geoJSONSource) at() (line, offset int64) { return g.line, g.off }
 
-// record returns the bytes of the next feature, or nil if what was read has
-// none.
+// record returns the bytes of the next feature, or nil if the text that it read
+// has none.
 func (g *geoJSONSource) record() ([]byte, error) {
 	switch {
 	case g.inner != nil:
@@ -84,7 +84,7 @@ func (g *geoJSONSource) record() ([]byte, error) {
 	return g.text()
 }
 
-// separated reads a text of a file of many.
+// separated reads one text of a file of many.
 func (g *geoJSONSource) separated() ([]byte, error) {
 	g.line, g.off = g.in.line, g.in.offset
 	raw, err := g.in.until(g.separator)
@@ -106,8 +106,8 @@ func (g *geoJSONSource) separated() ([]byte, error) {
 	return raw, nil
 }
 
-// within reads on in a text that is a collection, or looks like one. What ends
-// it is bad, but the next text is not concerned.
+// within continues in a text that is a collection, or looks like one. An error in
+// it makes the text bad, but does not affect the next text.
 func (g *geoJSONSource) within() ([]byte, error) {
 	raw, err := g.inner.record()
 	if err == nil {
@@ -119,12 +119,12 @@ func (g *geoJSONSource) within() ([]byte, error) {
 	}
 	var foreign *ForeignError
 	if errors.As(err, &foreign) {
-		return nil, err // So are the other texts.
+		return nil, err // The other texts are foreign, too.
 	}
 	return nil, badAt(g.line, g.off, err)
 }
 
-// text reads a top-level text up to the first of its features, or whole.
+// text reads a top-level text up to the first of its features, or completely.
 func (g *geoJSONSource) text() ([]byte, error) {
 	if _, err := g.in.skip(); err == io.EOF && g.texts > 0 {
 		return nil, io.EOF
@@ -138,8 +138,8 @@ func (g *geoJSONSource) text() ([]byte, error) {
 	return g.members([]byte{'{'})
 }
 
-// members reads the members of a text that is not over, and returns it
-// without its features. Of other members it keeps what a feature needs.
+// members reads the remaining members of a text, and returns the text without its
+// features. Of other members it keeps those that a feature needs.
 func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 	for {
 		switch c, err := g.in.skip(); {
@@ -201,8 +201,8 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 	}
 }
 
-// ended takes a text that is complete: a feature or a geometry, or a
-// collection whose features were read.
+// ended handles a complete text: a feature or a geometry, or a collection whose
+// features were read.
 func (g *geoJSONSource) ended(text []byte) ([]byte, error) {
 	switch {
 	case g.kind == "":
@@ -218,7 +218,7 @@ func (g *geoJSONSource) ended(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// feature reads the next of a collection's features.
+// feature reads the next feature of a collection.
 func (g *geoJSONSource) feature() ([]byte, error) {
 	for {
 		c, err := g.in.skip()
@@ -242,7 +242,7 @@ func (g *geoJSONSource) feature() ([]byte, error) {
 	}
 }
 
-// skipSpace is skip that stops at a separator.
+// skipSpace is skip, but stops at a separator.
 func (s *scanner) skipSpace() (byte, error) {
 	for {
 		c, err := s.readByte()

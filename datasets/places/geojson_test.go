@@ -46,7 +46,7 @@ func TestGeoJSON(t *testing.T) {
 	}
 }
 
-// In one text, a feature whose brackets are in pairs is bad alone.
+// In one text, a bad feature with balanced brackets does not affect the others.
 func TestBadGeoJSON(t *testing.T) {
 	good := `{"type":"Feature","id":"ok","geometry":null}`
 	deep := strings.Repeat(`{"type":"GeometryCollection","geometries":[`, 9) + strings.Repeat("]}", 9)
@@ -92,7 +92,7 @@ func TestBadGeoJSON(t *testing.T) {
 	}
 }
 
-// Lines are counted where values end with them, too.
+// Lines are counted even if values end at line ends.
 func TestGeoJSONLine(t *testing.T) {
 	text := "{\"a\": 1\n,\"b\": null\n,\"type\": \"FeatureCollection\", \"features\": [\n5\n,\n 6\n]}"
 	_, r, err := readAll(t, "x", text, Options{Format: GeoJSON})
@@ -101,7 +101,7 @@ func TestGeoJSONLine(t *testing.T) {
 	}
 }
 
-func TestGeoJSONEnds(t *testing.T) {
+func TestBrokenGeoJSONEndsReading(t *testing.T) {
 	good := `{"type":"Feature","id":"ok","geometry":null}`
 	for _, c := range []struct {
 		name, text string
@@ -121,7 +121,7 @@ func TestGeoJSONEnds(t *testing.T) {
 	}
 }
 
-// The id can be a property, and must be one then.
+// The id can be a property; then each feature must have it.
 func TestIDFromProperty(t *testing.T) {
 	text := `{"type":"Feature","id":1,"geometry":null,"properties":{"x":{"ref":9},"ref":"b"}}
 {"type":"Feature","id":2,"geometry":null,"properties":{"ref":5}}

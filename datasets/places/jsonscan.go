@@ -12,9 +12,9 @@ import (
 // control characters in strings must be escaped.
 const recordSeparator = 0x1e
 
-// scanner cuts JSON values, lines and separated texts out of a stream. It
-// looks at brackets and strings only: whether a value is JSON is for its
-// decoder to say, so that a bad feature does not end the file.
+// scanner cuts JSON values, lines and separated texts out of a stream. It only
+// looks at brackets and strings: the decoder of a value checks whether it is
+// JSON, so that a bad feature does not end the file.
 type scanner struct {
 	r      *bufio.Reader
 	offset int64 // of the next byte
@@ -50,8 +50,8 @@ func (s *scanner) unreadByte(c byte) {
 	}
 }
 
-// skip passes white space and separators, and returns the byte behind them
-// without taking it.
+// skip passes white space and separators, and returns the next byte without
+// consuming it.
 func (s *scanner) skip() (byte, error) {
 	for {
 		c, err := s.readByte()
@@ -67,7 +67,7 @@ func (s *scanner) skip() (byte, error) {
 	}
 }
 
-// expect takes one byte, of those wanted.
+// expect consumes one byte, which must be one of wanted.
 func (s *scanner) expect(wanted string) (byte, error) {
 	if _, err := s.skip(); err != nil {
 		return 0, truncated(err)
@@ -85,7 +85,7 @@ func (s *scanner) expect(wanted string) (byte, error) {
 }
 
 // value returns the next value, valid until the next call of the scanner: all
-// up to the bracket that closes it, the end of a string, or the byte behind a
+// bytes up to the bracket that closes it, the end of a string, or the byte after a
 // number or a name.
 func (s *scanner) value() ([]byte, error) {
 	first, err := s.skip()
@@ -132,8 +132,8 @@ func (s *scanner) value() ([]byte, error) {
 	}
 }
 
-// until returns what comes before the byte end, or the end of the input; it
-// is valid until the next call of the scanner. What is too long is passed over.
+// until returns the bytes before the byte end, or before the end of the input,
+// valid until the next call of the scanner. It skips the bytes beyond the limit.
 func (s *scanner) until(end byte) ([]byte, error) {
 	s.buf = s.buf[:0]
 	var tooLong error
@@ -164,7 +164,7 @@ func bounded(buf []byte, c byte) ([]byte, error) {
 	return append(buf, c), nil
 }
 
-// truncated turns the end of the input within a text into an error.
+// truncated converts the end of the input within a text into an error.
 func truncated(err error) error {
 	if err == io.EOF {
 		return fmt.Errorf("%w: the JSON text ends too early", datasets.ErrTruncated)

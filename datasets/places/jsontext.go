@@ -36,7 +36,7 @@ func appendString[T ~string | ~[]byte](dst []byte, text T) []byte {
 }
 
 // isNumber reports whether all of the text is a number as programs write it: a JSON
-// number that a float64 can be near to; an integer of up to 64 bits, or as a float64
+// number that a float64 can approximate; an integer of up to 64 bits, or as a float64
 // is written; an exponent with a sign, after one digit and its decimals. So 8010, 1.50,
 // 1e-05 and 1.5E+20 are numbers, and 007, +7, 1e3, 12e4, 1e+999 and most of 20 digits
 // are not: they may be meant as text.
@@ -53,7 +53,7 @@ func isNumber(text string) bool {
 		whole, _, _ := strings.Cut(strings.TrimPrefix(text[:e], "-"), ".")
 		return len(whole) == 1 && !isDigit(text[e+1])
 	}
-	const surely = 18 // digits that 64 bits have room for, with a sign
+	const surely = 18 // digits that fit into 64 bits, with a sign
 	if len(text) <= surely || strings.Contains(text, ".") {
 		return true
 	}

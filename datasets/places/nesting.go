@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// Polygons out of rings
+// Polygons from rings
 //
 // The roles outer and inner of members are often wrong or missing, so nesting
 // decides: a ring within an even number of others is an outer ring, one within
@@ -19,7 +19,7 @@ import (
 // cross (rings.go); so one point of a ring that is not on another one says
 // whether all of it is inside.
 
-// maxSteps bounds the edges that are looked at for one relation: some ten
+// maxSteps bounds the edges that are examined for one relation: about ten
 // seconds. A lake of 100,000 nodes with 10,000 islands takes a quarter of it.
 const maxSteps = 1 << 32
 
@@ -31,8 +31,8 @@ type nest struct {
 	outer int // index of the polygon
 }
 
-// polygons arranges rings, which it turns: outer ones counterclockwise, holes
-// clockwise (RFC 7946, section 3.1.6).
+// polygons arranges rings and sets their orientation: outer ones counterclockwise,
+// holes clockwise (RFC 7946, section 3.1.6).
 func polygons(rings []orb.Ring) (orb.MultiPolygon, error) {
 	all := make([]nest, len(rings))
 	for i, r := range rings {
@@ -50,7 +50,7 @@ func polygons(rings []orb.Ring) (orb.MultiPolygon, error) {
 			}
 			if inside(n.ring, all[j].ring, &steps) {
 				n.depth++
-				parent = j // The later, the smaller.
+				parent = j // Later rings are smaller.
 			}
 			if steps > maxSteps {
 				return nil, fmt.Errorf("%w: %d rings nested in each other need more than"+
@@ -73,7 +73,7 @@ func contains(b, inner orb.Bound) bool {
 		b.Max[0] >= inner.Max[0] && b.Max[1] >= inner.Max[1]
 }
 
-// turned reverses a ring in place, if need be.
+// turned reverses a ring in place, if it has the other orientation.
 func turned(r orb.Ring, want orb.Orientation) orb.Ring {
 	if r.Orientation() == -want {
 		r.Reverse()

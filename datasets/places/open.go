@@ -14,9 +14,9 @@ import (
 // Stdin is the path that means standard input.
 const Stdin = "-"
 
-// Open opens a file, or standard input if path is Stdin. Bad options, an
-// unknown format, or a CSV header without positions are errors here; those of
-// records come from Next.
+// Open opens a file, or standard input if path is Stdin. It returns an error for
+// bad options, an unknown format, or a CSV header without positions. Next returns
+// the errors of records.
 func Open(path string, opts Options) (*Reader, error) {
 	if path == Stdin {
 		return newReader(os.Stdin, "standard input", -1, opts)
@@ -49,8 +49,8 @@ func Open(path string, opts Options) (*Reader, error) {
 	return r, nil
 }
 
-// NewReader reads from r, which has no end that is known before. The name
-// stands in messages; its ending helps to find the format.
+// NewReader reads from r, whose length is not known in advance. Messages show the
+// name, and its ending helps to find the format.
 func NewReader(r io.Reader, name string, opts Options) (*Reader, error) {
 	return newReader(r, name, -1, opts)
 }
@@ -69,7 +69,7 @@ func newReader(raw io.Reader, name string, total int64, opts Options) (*Reader, 
 		r.close = append(r.close, done)
 	}
 	if err := r.start(plain, opts); err != nil {
-		_ = r.Close() // the first error says more
+		_ = r.Close() // the first error is more specific
 		return nil, fmt.Errorf("places: %s: %w", name, err)
 	}
 	return r, nil
@@ -81,7 +81,7 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	err = nil // Short input is for its source to judge.
+	err = nil // The source checks short input.
 	if err := foreignBinary(r.name, head); err != nil {
 		return err
 	}

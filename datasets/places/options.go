@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// Format names how places are written down.
+// Format names a file format of places.
 type Format string
 
 // The formats.
@@ -43,10 +43,10 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Options say how to read. The zero value finds everything out.
+// Options say how to read. With the zero value the reader detects everything.
 type Options struct {
-	// Format of the input; empty: by its content, and by its name if the
-	// content leaves it open.
+	// Format of the input; empty: detected by its content, or by its name if the
+	// content is not conclusive.
 	Format Format
 	// Strict makes the first bad record the error of the Reader. Otherwise
 	// bad records are left out, counted, and the first of them kept.
@@ -65,16 +65,16 @@ type Options struct {
 	// Separator of a CSV file; 0: found in its header line.
 	Separator rune
 	// Check is called with each place before it is delivered, and may change
-	// it; an error makes its record bad. Here belongs what a collection asks
-	// for, such as feature.Normalise. Nil: all are good.
+	// it; an error makes its record bad. Use it for a collection's requirements,
+	// such as feature.Normalise. Nil: all places are good.
 	Check func(*Place) error
-	// AnyCRS takes positions as they are, whatever coordinate reference system the
-	// input names: for a space that is not of longitude and latitude. Otherwise one
-	// that names another than WGS 84 is a *ForeignError, also if it says so behind its
-	// features.
+	// AnyCRS accepts positions unchanged, whatever coordinate reference system the input
+	// names: for a space that is not of longitude and latitude. Otherwise an input that
+	// names another system than WGS 84 is a *ForeignError, also if the name comes after
+	// its features.
 	AnyCRS bool
-	// MemoryBytes bounds what must be kept until the end of the input, which
-	// only OpenStreetMap's formats need; 0: datasets.DefaultMemoryBytes.
+	// MemoryBytes bounds the data kept until the end of the input, which only
+	// OpenStreetMap's formats need; 0: datasets.DefaultMemoryBytes.
 	MemoryBytes int64
 }
 
@@ -106,12 +106,12 @@ func (o Options) memory() int64 { return cmp.Or(o.MemoryBytes, datasets.DefaultM
 
 const (
 	// maxRecordBytes bounds one record: a GeoJSON feature, a CSV row, an XML
-	// element. It is what package datasets allows for a feature: outlines of
-	// whole countries at full resolution take some 50 MB.
+	// element. It is the limit of package datasets for a feature: outlines of
+	// whole countries at full resolution take about 50 MB.
 	maxRecordBytes = 64 << 20
-	// keptBad is how many bad records a Reader keeps: what fits on a screen.
+	// keptBad is how many bad records a Reader keeps: as many as fit on a screen.
 	keptBad = 10
-	// bufferBytes is read at once: a few hundred short records.
+	// bufferBytes are read at once: a few hundred short records.
 	bufferBytes = 64 << 10
 )
 

@@ -11,18 +11,18 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// Places out of OpenStreetMap's objects
+// Places from OpenStreetMap's objects
 //
 //	node with a tag                  node/ID      point
 //	way with a tag                   way/ID       line, or polygon (osmareas.go)
 //	multipolygon, boundary relation  relation/ID  polygon or multipolygon
 //
 // Objects without tags are parts of others. Ways name their nodes, relations
-// their ways, so positions and ways are kept, about 16 and 16 bytes and 2 for
-// each node of a way; Options.MemoryBytes bounds it. Extracts are sorted by
-// type, and then a place is there as soon as its object was read. Answers of
-// Overpass often have ways before nodes: what comes out of order, and all that
-// depends on it, waits until the end, in memory as well.
+// their ways, so positions and ways are kept, about 16 bytes a node, 16 a way and 2 for
+// each node of a way; Options.MemoryBytes bounds them. Extracts are sorted by
+// type; then a place is complete as soon as its object was read. Answers of
+// Overpass often have ways before nodes: an object out of order, and all objects
+// that depend on it, wait until the end, in memory as well.
 
 // osm is a datasets.OSMVisitor that makes places.
 type osm struct {
@@ -30,12 +30,12 @@ type osm struct {
 	incomplete *atomic.Int64
 	nodes      osmNodes
 	ways       osmWays
-	stage      datasets.OSMKind // the last kind that came in order
+	stage      datasets.OSMKind // the last kind in order
 	disordered bool
 	ready      []Place
 	waiting    []osmObject
 
-	refs  []int64 // these are reused
+	refs  []int64 // reused, like rings
 	rings ringMaker
 }
 
@@ -77,9 +77,9 @@ func (o *osm) Way(id int64, nodes []int64, tags []datasets.OSMTag) error {
 	})
 }
 
-// Relation implements datasets.OSMVisitor. The type of a relation has done its
-// work then, and is no property. One that has no other tag is left out, like a
-// way without tags.
+// Relation implements datasets.OSMVisitor. The type of a relation only decides
+// whether it is an area, and is no property. A relation that has no other tag is
+// left out, like a way without tags.
 func (o *osm) Relation(id int64, members []datasets.OSMMember, tags []datasets.OSMTag) error {
 	if err := o.enter(datasets.OSMRelation); err != nil || !isAreaRelation(tags) || len(tags) == 1 {
 		return err
@@ -91,7 +91,7 @@ func (o *osm) Relation(id int64, members []datasets.OSMMember, tags []datasets.O
 			o.refs = append(o.refs, m.ID)
 		}
 	}
-	// A way that is listed twice is meant once.
+	// A way that is listed twice counts once.
 	slices.Sort(o.refs)
 	return o.place(osmObject{
 		kind: datasets.OSMRelation, area: true, id: id,
@@ -99,7 +99,7 @@ func (o *osm) Relation(id int64, members []datasets.OSMMember, tags []datasets.O
 	})
 }
 
-// enter notes the order of kinds.
+// enter tracks the order of kinds.
 func (o *osm) enter(kind datasets.OSMKind) error {
 	if kind < o.stage {
 		o.disordered = true
@@ -131,13 +131,13 @@ func (o *osm) place(obj osmObject) error {
 	if err := o.memory.keep(int64(size), "objects that wait for others"); err != nil {
 		return err
 	}
-	obj.refs = slices.Clone(obj.refs) // they were valid during the call only
+	obj.refs = slices.Clone(obj.refs) // they are valid during the call only
 	o.waiting = append(o.waiting, obj)
 	return nil
 }
 
-// end is called when all objects were seen. What waits now may have become
-// complete if the file was out of order; otherwise it never will.
+// end is called after all objects. If the file was out of order, waiting objects
+// may be complete now; otherwise they stay incomplete.
 func (o *osm) end() error {
 	if !o.disordered {
 		o.incomplete.Add(int64(len(o.waiting)))
@@ -171,7 +171,7 @@ func (o *osm) build(obj osmObject) (p Place, ok bool, err error) {
 	return p, true, nil
 }
 
-// line returns the positions of nodes, if all are there.
+// line returns the positions of nodes; ok is false if one is missing.
 func (o *osm) line(nodes []int64) (orb.LineString, bool) {
 	line := make(orb.LineString, 0, len(nodes))
 	for _, id := range nodes {
@@ -220,7 +220,7 @@ func osmID(kind datasets.OSMKind, id int64) string {
 	return [...]string{"node/", "way/", "relation/"}[kind] + strconv.FormatInt(id, 10)
 }
 
-// tagText makes a JSON object of tags: values are text, as they are there.
+// tagText makes a JSON object of tags: values are text, unchanged.
 func tagText(tags []datasets.OSMTag) []byte {
 	size := len("{}")
 	for _, t := range tags {

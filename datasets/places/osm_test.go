@@ -62,7 +62,7 @@ func TestOSMXML(t *testing.T) {
 
 var object = regexp.MustCompile(`(?s)<(node|way|relation) [^>]*/>|<(node|way|relation) .*?</(node|way|relation)>`)
 
-// In whatever order objects come, the places are the same.
+// The places are the same for any order of the objects.
 func TestOSMOrder(t *testing.T) {
 	in := object.FindAllString(smallOSM, -1)
 	want := strings.Split(smallOSMPlaces, "\n")
@@ -156,7 +156,7 @@ func TestIsArea(t *testing.T) {
 	}
 }
 
-// What osmium export (1.15, --add-unique-id=type_id) makes of the same file,
+// The result of osmium export (1.15, --add-unique-id=type_id) for the same file,
 // compared once place by place: the 11,257 points; the lines; of closed ways,
 // which it writes both ways unless a tag decides, those that osmareas.go
 // chooses; the areas of 190 relations, with their size, parts and holes; and

@@ -9,8 +9,8 @@ import (
 // Which closed ways are areas
 //
 // OpenStreetMap has no type for areas: a way that ends where it begins is a
-// roundabout or a lake, and only its tags tell. The rules are those that the
-// community keeps for overpass turbo and osmtogeojson:
+// roundabout or a lake, and only its tags decide. The rules are those that the
+// community maintains for overpass turbo and osmtogeojson:
 // https://wiki.openstreetmap.org/wiki/Overpass_turbo/Polygon_Features (CC BY-SA
 // 2.0), as data in https://github.com/tyrasd/osm-polygon-features (CC0 1.0) with
 // highway=elevator and indoor, which the wiki has added since. A closed way is

@@ -8,8 +8,8 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// osmNode is where a node is, in 1e-7 degrees, which is as exactly as
-// OpenStreetMap's database keeps it.
+// osmNode is the position of a node, in units of 1e-7 degrees, the precision of
+// OpenStreetMap's database.
 type osmNode struct {
 	id       int64
 	lon, lat int32
@@ -18,12 +18,12 @@ type osmNode struct {
 const (
 	osmNodeBytes  = 16
 	perDegree     = 1e7
-	firstNodes    = 1 << 10 // room of the first chunk: for a small file
+	firstNodes    = 1 << 10 // capacity of the first chunk: for a small file
 	nodesPerChunk = 1 << 16
 )
 
-// osmNodes are the positions of nodes, in chunks, so that more room needs no
-// copy of all. Sorted by id they can be searched.
+// osmNodes are the positions of nodes, in chunks, so that growing does not copy
+// all of them. Once sorted by id they can be searched.
 type osmNodes struct {
 	chunks   [][]osmNode
 	last     int64
@@ -50,8 +50,8 @@ func (l *osmNodes) add(id int64, lon, lat float64, memory *budget) error {
 	return nil
 }
 
-// sort makes find work for all that were added. Nodes that do not come by id,
-// which is rare, are copied for it.
+// sort makes find work for all added nodes. Nodes that are not in the order of
+// their ids, which is rare, are copied and sorted.
 func (l *osmNodes) sort(memory *budget) error {
 	if !l.unsorted {
 		return nil

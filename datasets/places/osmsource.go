@@ -8,14 +8,14 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// osmSource delivers what its osm made, until the input ends and nothing waits
-// any more.
+// osmSource delivers the places that its osm made, until the input ends and no
+// object waits.
 type osmSource struct {
 	*osm
 	id string // Options.ID
-	// read hands some more objects to osm. It returns io.EOF at the end.
+	// read passes further objects to osm. It returns io.EOF at the end.
 	read func() error
-	// where is the position of the objects read last: of a block, in PBF.
+	// where is the position of the objects read last: in PBF, of their block.
 	where func() (line, offset int64)
 	ended bool
 	taken int // of ready
@@ -34,7 +34,7 @@ func (s *osmSource) next() (Place, error) {
 	for {
 		if s.taken < len(s.ready) {
 			p := s.ready[s.taken]
-			s.ready[s.taken] = Place{} // not kept from being freed
+			s.ready[s.taken] = Place{} // so that it can be freed
 			s.taken++
 			return s.named(p)
 		}
@@ -47,7 +47,7 @@ func (s *osmSource) next() (Place, error) {
 
 func (s *osmSource) at() (line, offset int64) { return s.where() }
 
-// more reads, or after the end takes an object that waited.
+// more reads further objects, or after the end takes an object that waited.
 func (s *osmSource) more() error {
 	line, offset := s.where()
 	if s.ended {
@@ -83,7 +83,7 @@ func (s *osmSource) more() error {
 	return finalAt(line, offset, err)
 }
 
-// named gives a place the id that a tag holds, if that is asked for.
+// named sets the id of a place to the value of a tag, if requested.
 func (s *osmSource) named(p Place) (Place, error) {
 	if s.id == "" {
 		return p, nil

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// osmWays are the nodes of ways, which relations ask for by the way's id. A
+// osmWays are the nodes of ways, which relations look up by the way's id. A
 // way is a list of differences from node to node as varints, some 2 bytes a
-// node, because neighbours were mostly drawn one after the other.
+// node, because most neighbours were drawn in sequence.
 //
 //	+-----------+---------+---------+---------+--
 //	| n nodes   | first   | delta   | delta   | ...
@@ -17,7 +17,7 @@ import (
 type osmWays struct {
 	chunks   [][]byte
 	index    []wayPlace
-	charged  int // entries of the index that memory was kept for
+	charged  int // entries of the index that memory was reserved for
 	unsorted bool
 }
 
@@ -43,7 +43,7 @@ func (l *osmWays) add(id int64, nodes []int64, memory *budget) error {
 		n++
 	}
 	if len(l.index) == l.charged {
-		// The slice doubles at most, and its old half is copied from.
+		// The slice at most doubles, and growing copies from its old half.
 		more := max(l.charged, firstNodes)
 		if err := memory.keep(wayPlaceBytes*int64(2*more), "the ids of ways"); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (l *osmWays) appendNodes(dst []int64, id int64) (nodes []int64, ok bool) {
 		return dst, false
 	}
 	b := l.chunks[l.index[i].chunk][l.index[i].offset:]
-	n, size := binary.Uvarint(b) // was written above
+	n, size := binary.Uvarint(b) // written by add
 	b = b[size:]
 	node := int64(0)
 	for range n {

@@ -22,12 +22,12 @@ import (
 // Objects that an editor has marked as deleted are left out. Change files
 // (<osmChange>) are refused: they hold parts of objects.
 
-// maxChildren bounds the tags, nodes or members of an object: as many as
-// package datasets takes nodes of a way.
+// maxChildren bounds the tags, nodes or members of an object: the limit of
+// package datasets for the nodes of a way.
 const maxChildren = 1 << 20
 
 // maxElementBytes bounds one tag, comment or text. OpenStreetMap's values have
-// up to 255 characters; a decoder takes some 13 bytes for one of attributes.
+// up to 255 characters; a decoder uses some 13 bytes for one byte of attributes.
 const maxElementBytes = 1 << 20
 
 type xmlReader struct {
@@ -35,7 +35,7 @@ type xmlReader struct {
 	limit *elementLimit
 	sink  *osm
 	begun bool
-	line  int64 // of the object in hand
+	line  int64 // of the current object
 	start int64
 
 	nodes   []int64 // these are reused
@@ -54,7 +54,7 @@ func newXML(r io.Reader, o *osm, id string) *osmSource {
 
 func (x *xmlReader) where() (line, offset int64) { return x.line, x.start }
 
-// token reads a token, whose memory the decoder may use again.
+// token reads a token, whose memory the decoder may reuse.
 func (x *xmlReader) token() (xml.Token, error) {
 	x.limit.element = x.limit.read
 	t, err := x.dec.RawToken()
@@ -70,7 +70,7 @@ func (x *xmlReader) token() (xml.Token, error) {
 	return t, err
 }
 
-// object reads up to the end of the next object, and hands it on.
+// object reads up to the end of the next object, and passes it on.
 func (x *xmlReader) object() error {
 	for {
 		x.start = x.dec.InputOffset()
@@ -108,8 +108,8 @@ func (x *xmlReader) object() error {
 	}
 }
 
-// read reads an object and hands it on. A wrong attribute makes it bad, and is
-// told when all of it was passed.
+// read reads an object and passes it on. A wrong attribute makes it bad, which is
+// reported after all of the object was read.
 func (x *xmlReader) read(t xml.StartElement) error {
 	x.nodes, x.tags, x.members = x.nodes[:0], x.tags[:0], x.members[:0]
 	kind, attrs := t.Name.Local, append([]xml.Attr(nil), t.Attr...)
@@ -143,8 +143,8 @@ func (x *xmlReader) read(t xml.StartElement) error {
 	return x.sink.Relation(id, x.members, x.tags)
 }
 
-// children passes an element up to its end, and calls each, if there is one,
-// for the elements within.
+// children skips an element up to its end, and calls each, unless nil, for the
+// elements within it.
 func (x *xmlReader) children(name string, each func(xml.StartElement)) error {
 	depth := 0
 	for n := 0; ; {
@@ -236,12 +236,12 @@ func degrees(attrs []xml.Attr, name string, most float64) (float64, error) {
 	return v, nil
 }
 
-// elementLimit ends the input when one tag, comment or text is too long:
-// the decoder keeps it.
+// elementLimit ends the input when one tag, comment or text is too long, since
+// the decoder keeps it in memory.
 type elementLimit struct {
 	r             io.Reader
 	read, element int64
-	failed        error // of r, or the limit; not io.EOF
+	failed        error // error of r, or the limit; not io.EOF
 }
 
 func (l *elementLimit) Read(b []byte) (int, error) {

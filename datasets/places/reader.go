@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Reader reads places one by one. Next, All and Close are for one goroutine;
-// the other methods may be called from any.
+// Reader reads places one by one. Only one goroutine may call Next, All and Close;
+// any may call the other methods.
 type Reader struct {
 	name   string
 	format Format
@@ -24,21 +24,21 @@ type Reader struct {
 	read                           *atomic.Int64
 	places, noGeometry, incomplete atomic.Int64
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the following fields
 	badCount int64
 	bad      []*RecordError
 }
 
 // source is the reader of one format. next returns io.EOF at the end, and
-// badRecord for a record that the following ones do not depend on. at says
-// where the record of the last place begins.
+// badRecord for a record that the following ones do not depend on. at returns
+// the beginning of the last place's record.
 type source interface {
 	next() (Place, error)
 	at() (line, offset int64)
 }
 
-// Next returns the next place, or io.EOF. Its memory is the caller's. Other
-// errors are final; those of the input are a *RecordError.
+// Next returns the next place, or io.EOF. The caller owns its memory. Other
+// errors are final; errors of the input are a *RecordError.
 func (r *Reader) Next() (Place, error) {
 	for r.err == nil {
 		p, err := r.src.next()
@@ -81,8 +81,8 @@ func (r *Reader) keep(e *RecordError) {
 	}
 }
 
-// All yields the places that are left. An error that ends reading is the last
-// pair; there is none at the end of the input.
+// All yields the remaining places. An error that ends reading is the last pair;
+// the end of the input yields none.
 func (r *Reader) All() iter.Seq2[Place, error] {
 	return func(yield func(Place, error) bool) {
 		for {
@@ -101,13 +101,13 @@ func (r *Reader) Bad() []*RecordError {
 	return slices.Clone(r.bad)
 }
 
-// At says where the record of the place begins that Next returned last: a line, from 1,
+// At returns where the record of the place begins that Next returned last: a line, from 1,
 // or 0 if the format has none; and an offset in bytes of the unpacked input. Objects of
-// OpenStreetMap's PBF come in blocks: it is that of the block. It is for the goroutine
-// that calls Next.
+// OpenStreetMap's PBF come in blocks: their offset is that of the block. Only the goroutine
+// that calls Next may call At.
 func (r *Reader) At() (line, offset int64) { return r.src.at() }
 
-// Stats says how far the reader is.
+// Stats returns the progress of the reader.
 func (r *Reader) Stats() Stats {
 	r.mu.Lock()
 	bad := r.badCount
@@ -122,11 +122,11 @@ func (r *Reader) Stats() Stats {
 // Name returns the path or name that the reader was opened with.
 func (r *Reader) Name() string { return r.name }
 
-// Format returns the format, which may have been found by content.
+// Format returns the format, which was given or detected.
 func (r *Reader) Format() Format { return r.format }
 
-// Close gives back the file and what unpacking took. Next returns an error
-// then.
+// Close closes the file and releases the memory for unpacking. Next returns an error
+// after it.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.err = errClosed

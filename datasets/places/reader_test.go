@@ -16,7 +16,7 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// readAll reads text, and returns what was delivered before an error.
+// readAll reads text, and returns the places delivered before an error.
 func readAll(t testing.TB, name, text string, opts Options) ([]Place, *Reader, error) {
 	t.Helper()
 	r, err := NewReader(strings.NewReader(text), name, opts)
@@ -62,7 +62,7 @@ const threeLines = `{"type":"Feature","id":"a","geometry":{"type":"Point","coord
 {"type":"Feature","id":"c","geometry":null,"properties":{"n":1}}
 `
 
-// A bad record is left out and told, or ends a strict reader.
+// A bad record is left out and reported, or ends a strict reader.
 func TestBadRecords(t *testing.T) {
 	all, r, err := readAll(t, "x", threeLines, Options{})
 	if err != nil || len(all) != 2 || all[0].ID != "a" || all[1].ID != "c" {
@@ -89,8 +89,8 @@ func TestBadRecords(t *testing.T) {
 
 var errRefused = errors.New("refused")
 
-// A check says what else is bad, and where that begins, in each format.
-func TestCheck(t *testing.T) {
+// Check makes further records bad; the error has their position, in each format.
+func TestCheckOption(t *testing.T) {
 	for format, text := range samples(t) {
 		n := 0
 		check := func(p *Place) error {
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 }
 
 // All bad records are counted, ten are kept.
-func TestManyBad(t *testing.T) {
+func TestBadRecordsAreCounted(t *testing.T) {
 	_, r, err := readAll(t, "x", threeLines+strings.Repeat("{\n", 50), Options{Format: GeoJSONSeq})
 	if err != nil || r.Stats().Bad != 51 || len(r.Bad()) != keptBad || r.Bad()[9].Line != 12 {
 		t.Errorf("%v, %+v, %v", err, r.Stats(), r.Bad())
@@ -174,7 +174,7 @@ func TestPacked(t *testing.T) {
 		if _, err := r.Next(); err == nil || err == io.EOF && n == 0 {
 			t.Errorf("%s: closed reader: %v", kind, err)
 		}
-		// What is cut, or broken, is told from what is complete.
+		// A truncated or broken input is distinguished from a complete one.
 		_, _, err = readAll(t, "x.geojsonl", p[:len(p)-9], Options{Format: GeoJSONSeq})
 		if !errors.Is(err, datasets.ErrTruncated) {
 			t.Errorf("%s, cut: %v", kind, err)
@@ -255,7 +255,7 @@ func (b brokenReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// An error of the input is never taken for its end.
+// An error of the input is never mistaken for its end.
 func TestInputError(t *testing.T) {
 	for format, text := range samples(t) {
 		for _, cut := range []int{len(text), len(text) / 2} {
@@ -270,9 +270,9 @@ func TestInputError(t *testing.T) {
 	}
 }
 
-// A file that is cut is an error, or a bad last record, in formats that say
-// where they end.
-func TestCut(t *testing.T) {
+// A truncated file is an error, or a bad last record, in formats that mark their
+// end.
+func TestTruncatedInput(t *testing.T) {
 	for format, text := range samples(t) {
 		_, r, err := readAll(t, "x", text[:len(text)-3], Options{Format: format})
 		if err == nil && r.Stats().Bad == 0 && format != CSV {

@@ -8,22 +8,22 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// Rings out of ways
+// Rings from ways
 //
 // The outline of a multipolygon is given as ways in any order and direction.
 // They are taken apart into segments from node to node. A segment that occurs
-// twice is inside the area (two parts touch along it) and is dropped with its
-// twin. What is left are rings if every node has an even number of segments;
-// otherwise the outline is open.
+// twice is inside the area (two parts touch along it); both copies are dropped.
+// The rest are rings if every node has an even number of segments; otherwise the
+// outline is open.
 //
 // A walk follows unused segments from any node. It never gets stuck, except
 // where it began: each node that it enters by one segment has another one.
 // Whenever it meets a node of its own path, the part from there on is a ring,
-// is cut off, and the walk goes on from that node. So no ring passes a node
+// is cut off, and the walk continues from that node. So no ring passes a node
 // twice, and each segment is in one ring: linear work, after sorting. Where
-// more than two segments meet, the walk takes the next one in turn, counted
-// counterclockwise from where it came: then rings that touch there do not
-// cross.
+// more than two segments meet, the walk takes the next one, counted
+// counterclockwise from the one by which it came: then rings that touch there
+// do not cross.
 
 // half is a segment as seen from one of its ends.
 type half struct {
@@ -33,16 +33,16 @@ type half struct {
 
 type segment struct{ a, b int64 } // a < b
 
-// ringMaker keeps its memory from relation to relation.
+// ringMaker reuses its memory for the next relation.
 type ringMaker struct {
 	segments []segment
-	halves   []half // by from
+	halves   []half // sorted by from
 	used     []bool
 	path     []int64
 	at       map[int64]int // index in path
 }
 
-// add takes the nodes of a way.
+// add adds the nodes of a way.
 func (m *ringMaker) add(nodes []int64) {
 	for i := 1; i < len(nodes); i++ {
 		if a, b := nodes[i-1], nodes[i]; a != b {
@@ -51,9 +51,9 @@ func (m *ringMaker) add(nodes []int64) {
 	}
 }
 
-// rings returns closed rings of the ways that were added, each as its nodes,
-// the first one again at the end. ok is false if the outline is open. find
-// gives positions of nodes, which all must have.
+// rings returns closed rings of the added ways, each as its nodes, with the
+// first one again at the end. ok is false if the outline is open. find returns
+// the position of a node, which every node must have.
 func (m *ringMaker) rings(find func(int64) orb.Point) (rings [][]int64, ok bool) {
 	defer m.reset()
 	m.cancel()
@@ -118,7 +118,7 @@ func (m *ringMaker) around(i int) []half {
 }
 
 // walk appends the rings that it finds from a node on, until it is back there
-// and nothing is left.
+// and no segment is left.
 func (m *ringMaker) walk(rings [][]int64, start int64, find func(int64) orb.Point) [][]int64 {
 	if m.at == nil {
 		m.at = make(map[int64]int)
@@ -148,8 +148,8 @@ func (m *ringMaker) walk(rings [][]int64, start int64, find func(int64) orb.Poin
 	}
 }
 
-// next returns the unused half to go on with from a node that was entered from
-// before.
+// next returns the unused half by which to continue from node, which was entered
+// from before.
 func (m *ringMaker) next(before, node int64, find func(int64) orb.Point) (best half, ok bool) {
 	i, _ := slices.BinarySearchFunc(m.halves, node, func(h half, node int64) int {
 		return cmp.Compare(h.from, node)

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// on is a position of a node on a grid of 1,000 columns.
+// on returns the position of a node on a grid of 1,000 columns.
 func on(id int64) orb.Point { return orb.Point{float64(id % 1000), float64(id / 1000)} }
 
 func node(x, y int) int64 { return int64(1000*y + x) }
@@ -122,8 +122,8 @@ func reversed(nodes []int64) []int64 {
 }
 
 // Unit squares of a grid, each in or out, whose sides are cut into ways of any
-// length and direction: the area that comes out is that of the squares. Sides
-// between two of them cancel; corners touch in all ways that there are.
+// length and direction: the resulting area is that of the squares. Sides between
+// two of them cancel; corners touch in all possible ways.
 func TestRingsOfCells(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 6

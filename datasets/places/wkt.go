@@ -12,8 +12,8 @@ import (
 )
 
 // decodeWKT reads well-known text (OGC 06-103r4), with the SRID that PostGIS
-// writes before it if that is longitude and latitude. An empty field, and an empty
-// geometry, are none.
+// writes before it if that is longitude and latitude. An empty field, or an empty
+// geometry, gives no geometry.
 func (p *Place) decodeWKT(text string) (err error) {
 	text = strings.TrimSpace(text)
 	if srid, rest, ok := strings.Cut(text, ";"); ok {
@@ -42,7 +42,7 @@ func (p *Place) decodeWKT(text string) (err error) {
 	return p.set(g, &to)
 }
 
-// maxWKTDepth is that of a MultiPolygon within collections, as in GeoJSON.
+// maxWKTDepth is the depth of a MultiPolygon within collections, as in GeoJSON.
 const maxWKTDepth = maxCollections + 3
 
 func depth(text string) int {
@@ -59,8 +59,8 @@ func depth(text string) int {
 	return deepest
 }
 
-// set checks a geometry that another decoder made, as decodeGeometry does
-// its own, and makes nil of one without positions.
+// set checks a geometry of another decoder, as decodeGeometry checks its own, and
+// replaces one without positions by nil.
 func (p *Place) set(g orb.Geometry, to *altitudes) (err error) {
 	var n normaliser
 	n.add(g)

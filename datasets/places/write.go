@@ -15,38 +15,38 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// WriteOptions say how to write CSV; the zero value looks at the first places.
+// WriteOptions say how to write CSV; with the zero value the first places decide.
 type WriteOptions struct {
 	// Columns are the properties to write, in this order, and no others.
-	// Empty: those of the first 1,000 places; a later place with another one
-	// is an error then, if it is not one of Later.
+	// Empty: those of the first 1,000 places; then a later place with another
+	// one is an error, unless it is one of Later.
 	Columns []string
-	// WKT writes geometries as text in a column wkt, which any geometry has
-	// room in, instead of lon and lat. Without it they are written so if one of
-	// the first 1,000 places is no point or has an altitude, or by Later.
+	// WKT writes geometries as text in a column wkt, which suits any geometry,
+	// instead of lon and lat. Without WKT they are written so if one of the first
+	// 1,000 places is no point or has an altitude, or if Later says so.
 	WKT bool
 	// LonLat writes lon and lat, whatever the first places are: altitudes are left
 	// out, and a geometry that is no point is an error.
 	LonLat bool
-	// Later is what is known of the places behind the first 1,000. It matters only
-	// if there are some.
+	// Later describes the places after the first 1,000. It only matters if they
+	// exist.
 	Later Later
 }
 
-// Later says what places may have that those before them do not have.
+// Later describes columns and geometries of places that the first ones do not have.
 type Later struct {
 	Columns []string // properties, whose columns are the last ones, in this order
 	Shapes  bool     // geometries that are no points
 }
 
-// Write writes places as GeoJSON, GeoJSONSeq (a feature a line) or CSV, one by
-// one, and returns how many. An error of the places is returned, and what
-// preceded it has been written; a GeoJSON collection is then left open, so that
-// nobody takes it for a complete one.
+// Write writes places as GeoJSON, GeoJSONSeq (a feature a line) or CSV, one by one, and
+// returns their number. It returns an error of the places after it wrote the preceding
+// ones; a GeoJSON collection is then left open, so that no reader takes it for a complete
+// one.
 //
-// GeoJSON keeps all. CSV keeps geometries with their altitudes, and the values of
-// numbers, booleans and text; null, and text without characters, are empty fields;
-// objects and lists are written as JSON. Read again, all but numbers is text.
+// GeoJSON keeps everything. CSV keeps geometries with their altitudes, and the values of
+// numbers, booleans and text; null and empty text are empty fields; objects and lists are
+// written as JSON. Read again, all but numbers is text.
 func Write(w io.Writer, f Format, all iter.Seq2[Place, error], opts WriteOptions) (n int64, err error) {
 	out := bufio.NewWriterSize(w, bufferBytes)
 	switch f {
@@ -129,11 +129,11 @@ func (p *Place) appendGeometry(dst []byte) ([]byte, error) {
 	return dst, err
 }
 
-// geometryWriter writes positions with the altitudes z of those that are to come.
+// geometryWriter writes positions with z, the altitudes of the remaining positions.
 type geometryWriter struct {
 	z     []float64
-	high  bool // there are some
-	short bool // there were too few
+	high  bool // altitudes exist
+	short bool // there were too few altitudes
 }
 
 func (w *geometryWriter) geometry(dst []byte, g orb.Geometry) ([]byte, error) {
@@ -210,7 +210,7 @@ func (w *geometryWriter) point(dst []byte, p orb.Point) ([]byte, error) {
 	if math.IsInf(z, 0) {
 		return dst, fmt.Errorf("%w: altitude %v, want a finite number", datasets.ErrSyntax, z)
 	}
-	if !math.IsNaN(z) { // a position without one
+	if !math.IsNaN(z) { // a position with an altitude
 		dst = strconv.AppendFloat(append(dst, ','), z, 'f', -1, 64)
 	}
 	return append(dst, ']'), nil

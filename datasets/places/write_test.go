@@ -73,8 +73,8 @@ func geometry(t *rapid.T, most int) orb.Geometry {
 	return orb.Collection{geometry(t, 5), geometry(t, 5)}
 }
 
-// text has no carriage returns: encoding/csv takes one before a line end for a
-// part of it.
+// text has no carriage returns: encoding/csv treats one before a line end as part
+// of the line end.
 var text = rapid.StringMatching(`[ -~éß\n\t"\\;,]{1,8}`)
 
 func place(t *rapid.T, most int, value *rapid.Generator[any]) Place {
@@ -196,7 +196,7 @@ func TestWriteCSV(t *testing.T) {
 	}
 }
 
-// What comes after the first places cannot change the header any more.
+// Places after the first ones cannot change the header.
 func TestLateColumns(t *testing.T) {
 	for _, late := range []Place{
 		{ID: "late", Properties: []byte(`{"new":1}`)},
@@ -211,7 +211,7 @@ func TestLateColumns(t *testing.T) {
 	}
 }
 
-// Columns of the geometry may be chosen: WKT has room for all, lon and lat for positions.
+// The columns of the geometry may be chosen: WKT suits all, lon and lat only positions.
 func TestGeometryColumns(t *testing.T) {
 	many := make([]Place, firstPlaces)
 	for _, c := range []struct {
@@ -240,7 +240,7 @@ func TestGeometryColumns(t *testing.T) {
 	}
 }
 
-// What is known of later places has columns, if there are later places.
+// Columns of Later are written if there are later places.
 func TestLaterColumns(t *testing.T) {
 	later := Later{Columns: []string{"z", "a", "y"}, Shapes: true}
 	first := make([]Place, firstPlaces)
@@ -300,7 +300,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-func TestWriteNone(t *testing.T) {
+func TestWriteNoPlaces(t *testing.T) {
 	for f, want := range map[Format]string{
 		GeoJSON: "{\"type\":\"FeatureCollection\",\"features\":[\n\n]}\n", GeoJSONSeq: "", CSV: "id,lon,lat\n",
 	} {
@@ -311,8 +311,8 @@ func TestWriteNone(t *testing.T) {
 	}
 }
 
-// A feature is one line, whatever its properties look like.
-func TestFeatureLine(t *testing.T) {
+// A feature is one line, whatever its properties contain.
+func TestFeatureIsOneLine(t *testing.T) {
 	got, err := AppendFeature(nil, Place{ID: "a\nb", Properties: []byte("{\n \"a\": 1\r\n}")})
 	want := `{"type":"Feature","id":"a\nb","geometry":null,"properties":{"a":1}}`
 	if string(got) != want || err != nil {
@@ -320,7 +320,7 @@ func TestFeatureLine(t *testing.T) {
 	}
 }
 
-// A property whose name a reader would take for the geometry does not move the place.
+// A property with a name that a reader prefers for the geometry does not move the place.
 func TestCSVGeometryNames(t *testing.T) {
 	for _, names := range [][]string{{"geom"}, {"Geometry"}, {"WKT"}, {"longitude", "latitude"}, {"lon", "lat"}, {"the_geom", "wkt"}} {
 		properties := map[string]string{}

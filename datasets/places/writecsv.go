@@ -18,8 +18,8 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// firstPlaces are looked at for the columns of a CSV file. They are held in
-// memory, so they are not many.
+// firstPlaces decide the columns of a CSV file. They are held in memory, so
+// their number is small.
 const firstPlaces = 1000
 
 // tableWriter writes rows of id, lon and lat or wkt, and the columns.
@@ -28,9 +28,9 @@ type tableWriter struct {
 	first   []Place
 	columns []string
 	index   map[string]int // of a column in columns
-	given   bool           // the columns were, so that others are left out
+	given   bool           // columns were given, so others are left out
 	wkt     bool
-	lonLat  bool // in any case
+	lonLat  bool // always lon and lat
 	later   Later
 	begun   bool
 	row     []string // reused
@@ -70,7 +70,7 @@ func (t *tableWriter) all(all iter.Seq2[Place, error]) error {
 	return t.begin()
 }
 
-// begin writes the header, and the places that were looked at for it.
+// begin writes the header, and the places that were held for it.
 func (t *tableWriter) begin() error {
 	if t.begun {
 		return nil
@@ -84,7 +84,7 @@ func (t *tableWriter) begin() error {
 		if _, point := p.Geometry.(orb.Point); p.Geometry != nil && !point {
 			t.wkt = true
 		}
-		t.wkt = t.wkt || p.Altitudes != nil // for which lon and lat have no room
+		t.wkt = t.wkt || p.Altitudes != nil // lon and lat have no room for altitudes
 		if t.given {
 			continue
 		}
@@ -96,7 +96,7 @@ func (t *tableWriter) begin() error {
 			return t.failed(int64(i), p, err)
 		}
 	}
-	if len(t.first) == firstPlaces { // There may be others.
+	if len(t.first) == firstPlaces { // More places may follow.
 		t.wkt = t.wkt || t.later.Shapes
 		if !t.given {
 			for _, name := range t.later.Columns {
@@ -121,9 +121,9 @@ func (t *tableWriter) begin() error {
 	return nil
 }
 
-// positionsFirst reports whether a reader of the header takes columns lon and lat for the
-// positions. Properties may have names that it prefers, such as geometry; none is preferred
-// to the first column wkt.
+// positionsFirst reports whether a reader of the header uses columns lon and lat for the
+// positions. Properties may have names that it prefers, such as geometry; it prefers none
+// to a first column wkt.
 func positionsFirst(header []string) bool {
 	lower := make([]string, len(header))
 	for i, name := range header {
@@ -134,7 +134,7 @@ func positionsFirst(header []string) bool {
 	return c.x == 1 && c.y == 2
 }
 
-// column adds a column, unless it is there.
+// column adds a column, unless it exists.
 func (t *tableWriter) column(name string) {
 	if _, known := t.index[name]; !known {
 		t.index[name] = len(t.columns)
@@ -231,15 +231,15 @@ func eachProperty(properties json.RawMessage, each func(string, json.RawMessage)
 		if err := dec.Decode(&value); err != nil {
 			return fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
 		}
-		if err := each(key.(string), value); err != nil { // a key always is one
+		if err := each(key.(string), value); err != nil { // a key always is a string
 			return err
 		}
 	}
 	return nil
 }
 
-// fieldText returns a JSON value as the field of a row. A number with an exponent that
-// would be read as text is written as one that is not.
+// fieldText returns a JSON value as the field of a row. If a number with an exponent
+// would be read as text, it is written in a form that is not.
 func fieldText(value json.RawMessage) (string, error) {
 	switch {
 	case null(value):

@@ -12,15 +12,15 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 )
 
-// readOnly are endings of names of what is read, and not written so.
+// readOnly are name endings of formats that are read, but not written.
 var readOnly = map[string]string{
 	".pbf": "OpenStreetMap PBF", ".osm": "OpenStreetMap XML", ".fgb": "FlatGeobuf",
 	".tsv": "a table of tabs", ".tab": "a table of tabs", ".psv": "a table of bars",
 }
 
-// FormatOf is the format to write a file of this name in: what its ending, before that
-// of a packer, stands for; GeoJSON if it stands for nothing that is known. An ending of
-// a format that is not written is datasets.ErrUnsupported.
+// FormatOf returns the format for writing a file of this name, by the ending before that of
+// a packer; GeoJSON if the ending is not known. An ending of a format that is not written is
+// datasets.ErrUnsupported.
 func FormatOf(name string) (Format, error) {
 	ext := extension(name)
 	switch ext {
@@ -40,7 +40,7 @@ func FormatOf(name string) (Format, error) {
 	return GeoJSON, nil
 }
 
-// Pack makes a writer to a file of this name, which packs if the name ends with .gz,
+// Pack returns a writer to a file of this name, which packs if the name ends with .gz,
 // .zst or .zstd. Close ends the packing, and leaves w open.
 func Pack(name string, w io.Writer) (io.WriteCloser, error) {
 	switch strings.ToLower(filepath.Ext(name)) {
