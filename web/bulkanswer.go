@@ -104,7 +104,7 @@ func (r *results) line(out []byte) error {
 	return nil
 }
 
-// tell sends the pending lines.
+// tell writes the pending lines.
 func (r *results) tell() error {
 	if len(r.out) == 0 {
 		return nil
