@@ -31,8 +31,8 @@ const (
 	// DefaultMaxBodyBytes bounds a request's body: 250,000 positions.
 	DefaultMaxBodyBytes = 8 << 20
 
-	// DefaultLimit and MaxLimit bound the features of a page, as in the standard's own
-	// example of the parameter.
+	// DefaultLimit and MaxLimit are the default and the largest limit of a page, as in
+	// the standard's own example of the parameter.
 	DefaultLimit, MaxLimit = 10, 10_000
 )
 

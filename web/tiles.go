@@ -124,7 +124,7 @@ func (q *request) tile(z, x, y string) error {
 	return q.sendCoded(http.StatusOK, typeMVT, coding, t.Data)
 }
 
-// findStored is find for collections of which tiles and counts can be made.
+// findStored is find for collections of a store: tiles and counts are made of these.
 func (q *request) findStored() (*store.Collection, error) {
 	c, err := q.find(access.Read)
 	if err != nil {
