@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What POST, PUT and PATCH say of altitudes is in every answer with the feature, and in
-// the events of those who watch.
+// Altitudes written by POST, PUT and PATCH are in every answer with the feature, and in
+// the events of its watchers.
 func TestAltitudes(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/web/app"
 )
 
-// The page at /, for browsers (package app). It is public, as the landing page is:
-// what it shows it asks for with the key that its user has.
+// The page at /, for browsers (package app). It is public, as the landing page is: it
+// requests the data that it shows with its user's key.
 
 // page answers with the page itself.
 func (q *request) page() error {

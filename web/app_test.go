@@ -15,7 +15,7 @@ import (
 
 const browserAccept = "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// A browser gets the map at /; whoever asks for JSON, or for the plain page, gets
+// A browser gets the map at /; a client that asks for JSON, or for the plain page, gets
 // that.
 func TestApp(t *testing.T) {
 	w := newSite(t, Options{})
@@ -50,7 +50,7 @@ func TestApp(t *testing.T) {
 	}
 }
 
-// Without scripts, too, the page leads to all there is.
+// Without scripts, too, the page links to all resources.
 func TestAppLinks(t *testing.T) {
 	w := newSite(t, Options{})
 	page := string(w.get("/", browserAccept).body)
@@ -70,8 +70,8 @@ func TestAppLinks(t *testing.T) {
 	}
 }
 
-// Files with a hash in their name are kept for ever, compressed for those who take
-// it, and public on a server with keys.
+// Files with a hash in their name are cached for ever, compressed for clients that
+// accept it, and public on a server with keys.
 func TestAppAssets(t *testing.T) {
 	keys, _ := testKeys(t, "countries:read")
 	w := newSite(t, Options{Keys: keys})
@@ -124,8 +124,8 @@ func TestAcceptsGzip(t *testing.T) {
 	}
 }
 
-// With a base map the page says which, and its policy has that server; the plain pages
-// and the files have not.
+// With a base map the page names the map, and its policy has that server; the policies
+// of the plain pages and the files do not.
 func TestAppBasemap(t *testing.T) {
 	w := newSite(t, Options{Basemap: Basemap{URL: "https://tile.example.org/{z}/{x}/{y}.png", Attribution: "Them"}})
 	a := w.get("/", browserAccept)

@@ -20,24 +20,24 @@ import (
 
 // Areas of events
 //
-// One stream may follow many areas, each with a name that its events tell:
+// One stream may follow many areas. Each has a name, which its events carry:
 //
 //	GET  ?areas=depot:16.3,48.1,16.5,48.3;airport:16.57,48.11,3000
 //	POST {"areas":[{"name":"depot","bbox":[16.3,48.1,16.5,48.3]},
 //	               {"name":"airport","point":[16.57,48.11],"radius":3000},
 //	               {"name":"town","geometry":{"type":"Polygon",...},"filter":"speed > 50"}]}
 //
-// GET is what EventSource of browsers can ask for. The other parameters are conditions
-// for all areas. A feature without a geometry is in none of them, as it is in none that
-// people fence; it is in a bbox alone because the standard wants that of this parameter.
+// Browsers' EventSource can send the GET form. The other parameters are conditions for
+// all areas. A feature without a geometry is in no area, as it is in no fence. Parameter
+// bbox alone is an exception: with it such features match, as the standard requires.
 
 // followed is an area that a stream follows.
 type followed struct {
 	query store.Query
-	rest  *rest // of the filter
+	rest  *rest // the rest of the filter
 }
 
-// areaSpec is an area in the body of a POST: of bbox, geometry, and point and radius one.
+// areaSpec is an area in the body of a POST: one of bbox, geometry, or point and radius.
 type areaSpec struct {
 	Name     string          `json:"name"`
 	BBox     []float64       `json:"bbox"`
@@ -54,7 +54,7 @@ const (
 	maxAreaName = 128
 )
 
-// followed is what is to be followed, by name, and has room for it.
+// followed returns the areas to follow, by name, and holds memory for them.
 func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error) {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
@@ -78,7 +78,7 @@ func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error
 	if err != nil {
 		return nil, err
 	}
-	// An area of the filter is then one beside these.
+	// An area in the filter is then a second one, beside these.
 	common, rest, err := q.conditionsIn(c, store.Query{Area: store.Box(-180, -90, 180, 90)}, "lastEventId", "areas")
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error
 	return all, q.hold(&q.holds.body, 0)
 }
 
-// followedBox is the area of parameter bbox, or everything.
+// followedBox is the area of parameter bbox, or the whole world.
 func (q *request) followedBox(c api.FeatureCollection) (map[string]*followed, error) {
 	query, rest, err := q.conditions(c, "bbox", "lastEventId", "areas")
 	if err != nil {
@@ -117,7 +117,7 @@ func (q *request) followedBox(c api.FeatureCollection) (map[string]*followed, er
 	return map[string]*followed{"": {query, rest}}, q.hold(&q.holds.search, size)
 }
 
-// both is true of what two are true of.
+// both is the rest that holds where both a and b hold.
 func both(a, b *rest) *rest {
 	switch {
 	case a == nil:
@@ -151,7 +151,7 @@ func areasOf(text string) (all []areaSpec, err error) {
 	return all, nil
 }
 
-// areasIn reads the body of a POST.
+// areasIn reads the areas from the body of a POST.
 func (q *request) areasIn() ([]areaSpec, error) {
 	if err := q.mediaType("POST wants", typeJSON); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (q *request) areasIn() ([]areaSpec, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It bounds how deep the text is, which package json does not.
+	// CompactProperties bounds the nesting depth of the text; package json does not.
 	if whole, err := feature.CompactProperties(body); err != nil {
 		return nil, fmt.Errorf("the body: %w", err)
 	} else if whole == nil {
@@ -181,7 +181,7 @@ func (q *request) areasIn() ([]areaSpec, error) {
 	return in.Areas, nil
 }
 
-// ofArea is an error about an area.
+// ofArea names the area in an error.
 func ofArea(name string, err error) error {
 	if name == "" || err == nil {
 		return err
@@ -193,7 +193,7 @@ func badArea(format string, args ...any) error {
 	return &statusError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// followed is the area. Filters that were prepared for others are in filters.
+// followed prepares the area. filters has the filters already prepared for other areas.
 func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followed) (*followed, error) {
 	if s.Name == "" || len(s.Name) > maxAreaName {
 		return nil, badArea("an area is called %.200q, want a name of 1 to %d bytes", s.Name, maxAreaName)
@@ -213,7 +213,7 @@ func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followe
 		if json.Unmarshal(s.Filter, &text) == nil {
 			p.all[0].value, p.all[1].value = text, langText
 		}
-		f = &followed{query: store.Query{Area: area}} // An area of the filter is one beside it.
+		f = &followed{query: store.Query{Area: area}} // An area in the filter is a second one, beside it.
 		if f.rest, f.query.Filter, err = p.filter(c, &f.query); err != nil {
 			return nil, err
 		}
@@ -223,7 +223,7 @@ func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followe
 	return &a, nil
 }
 
-// area is where it is.
+// area is the geographic area of the spec.
 func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
 	shapes := 0
 	for _, is := range []bool{s.BBox != nil, s.Point != nil, s.Geometry != nil} {

@@ -22,7 +22,7 @@ const fences = `{"areas":[
 	{"name":"both","bbox":[4,4,6,6],"filter":{"op":"or","args":[{"op":"s_intersects","args":[{"property":"geometry"},{"bbox":[4,4,5,5]}]},{"op":">","args":[{"property":"speed"},90]}]}}
 ]}`
 
-// followAreas posts areas, and follows them.
+// followAreas posts areas, and follows the stream.
 func followAreas(t *testing.T, client *http.Client, address, body string, headers ...string) *follower {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
@@ -47,7 +47,7 @@ func followAreas(t *testing.T, client *http.Client, address, body string, header
 	return f
 }
 
-// told are the next n events, as kind, id and area, without those of "end".
+// told returns the next n events, as kind, id and area, without those of "end".
 func (f *follower) told(n int) (all []string) {
 	f.t.Helper()
 	for range n {
@@ -61,7 +61,7 @@ func (f *follower) told(n int) (all []string) {
 	return all
 }
 
-// One stream follows areas of all shapes, with filters of their own and one of all.
+// One stream follows areas of all shapes, with filters of their own and one for all.
 func TestAreas(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
@@ -90,8 +90,8 @@ func TestAreas(t *testing.T) {
 	}
 }
 
-// GET follows areas as well, as EventSource asks for it; an event of one area without a
-// name tells none. A client that comes back gets all that it missed, and no event twice.
+// GET follows areas as well, as EventSource requests it; events of a single area without
+// a name carry no area. A client that reconnects gets all it missed, and no event twice.
 func TestAreasOfGet(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
@@ -102,11 +102,11 @@ func TestAreasOfGet(t *testing.T) {
 	if got := f.told(1); got[0] != "enter x a:b" {
 		t.Errorf("%q", got)
 	}
-	f.close() // It has one event of two.
+	f.close() // The client has received one event of two.
 	one := f.last
 	f = follow(t, s.Client(), eventsOf(s, "areas", areas), "Last-Event-ID: "+one)
 	f.next("progress")
-	again := f.last // It has no event yet.
+	again := f.last // The client has received no event.
 	if got := f.told(1); !slices.Equal(got, []string{"enter x airport"}) {
 		t.Errorf("%q", got)
 	}
@@ -118,8 +118,8 @@ func TestAreasOfGet(t *testing.T) {
 		}
 		f.close()
 	}
-	// An id from before ids told the area. And one of an area that is not followed any
-	// more: rather an event twice than none.
+	// An id from before ids carried the area. And one of an area that is no longer
+	// followed: repeat an event rather than lose one.
 	revision, rest, _ := strings.Cut(one, "-")
 	history, _, _ := strings.Cut(rest, "-")
 	for id, areas := range map[string]string{revision + "-" + history: areas, one: "a:c:0,0,10,10;airport:5,5,10000"} {
@@ -141,7 +141,7 @@ func TestAreasOfGet(t *testing.T) {
 	}
 }
 
-// A client that comes back after each event gets each once, also where a feature leaves
+// A client that reconnects after each event gets each once, also where a feature leaves
 // some areas and enters others.
 func TestAreasOneByOne(t *testing.T) {
 	w, s, end := openSite(t, t.TempDir())
@@ -213,7 +213,7 @@ func TestBadAreas(t *testing.T) {
 	}
 }
 
-// What areas take is counted, and given back.
+// The memory of areas is counted, and released.
 func TestAreasAreCounted(t *testing.T) {
 	w := newSite(t, Options{MaxAnswerBytes: 1 << 20})
 	var all []string
@@ -226,8 +226,8 @@ func TestAreasAreCounted(t *testing.T) {
 	}
 }
 
-// A fence can be followed before the first vehicle: its filter names a property that no
-// feature has yet.
+// A fence can be followed before the first vehicle exists: its filter names a property
+// that no feature has so far.
 func TestAreasOfLaterProperties(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)

@@ -37,9 +37,9 @@ func (c countedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// An answer of up to 16 KiB goes in one write, whole; the connection serves others
-// after it, of any size.
-func TestAnswerAtOnce(t *testing.T) {
+// An answer of up to 16 KiB is sent in one write; the connection then serves other
+// requests, with answers of any size.
+func TestSmallAnswerIsOneWrite(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(400)
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -74,7 +74,7 @@ func TestAnswerAtOnce(t *testing.T) {
 		if err != nil || int64(len(body)) != res.ContentLength || len(res.TransferEncoding) > 0 {
 			t.Fatalf("%s: %d bytes of %d, %q, %v", query, len(body), res.ContentLength, res.TransferEncoding, err)
 		}
-		// As it is without a connection, but for the time.
+		// The answer equals that without a connection, except for the time.
 		want := w.get(empty + query)
 		if at := strings.Index(string(body), `"timeStamp"`); res.StatusCode != want.StatusCode ||
 			strings.ReplaceAll(string(body[:max(0, at)]), "http://localhost/", "http://example.com/") != string(want.body[:max(0, strings.Index(string(want.body), `"timeStamp"`))]) {
@@ -93,8 +93,8 @@ func TestAnswerAtOnce(t *testing.T) {
 	}
 }
 
-// Who takes nothing of a small answer loses the connection, too.
-func TestSlowReaderAtOnce(t *testing.T) {
+// A client that does not read a small answer loses the connection, too.
+func TestSlowReaderOfSmallAnswer(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(50)
 	inBubble(t, w, Options{IdleTimeout: 30 * time.Second}, func(t *testing.T, s *Server, l *pipes) {
@@ -117,7 +117,7 @@ func TestSlowReaderAtOnce(t *testing.T) {
 }
 
 // Links are written as encoding/json and net/url write them.
-func TestLinksAsText(t *testing.T) {
+func TestLinksMatchEncodingJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[ -~]*`), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 		s := text.Draw(t, "escaped")

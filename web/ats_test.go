@@ -71,7 +71,7 @@ func TestATS_core_http(t *testing.T) {
 		if len(a.body) == 0 || a.Header.Get("Content-Length") != strconv.Itoa(len(a.body)) {
 			t.Errorf("GET %s: %d bytes, Content-Length %s", target, len(a.body), a.Header.Get("Content-Length"))
 		}
-		// The time in it may have passed on, but not its length.
+		// The time in the answer may have changed, but not its length.
 		if head.StatusCode != status || len(head.body) != 0 || head.Header.Get("Content-Length") != a.Header.Get("Content-Length") ||
 			head.Header.Get("Content-Type") != a.Header.Get("Content-Type") {
 			t.Errorf("HEAD %s: %s, %d bytes, %v", target, head.Status, len(head.body), head.Header)
@@ -109,7 +109,7 @@ func TestATS_core_root_success(t *testing.T) {
 	w := newSite(t, Options{})
 	wantRels(t, w.json("/"), "self application/json", "alternate text/html", "service-desc "+typeOpenAPI, "service-doc text/html",
 		"conformance application/json", "data application/json")
-	// Each leads somewhere.
+	// Every link leads to a resource.
 	for _, l := range w.json("/")["links"].([]any) {
 		l := l.(map[string]any)
 		if a := w.get(l["href"].(string)); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Header.Get("Content-Type"), l["type"].(string)) {
@@ -227,7 +227,7 @@ func TestATS_core_fc_md_items(t *testing.T) { // -items and -items-links
 		}
 		for _, l := range c["links"].([]any) {
 			if l.(map[string]any)["type"] == typeEvents {
-				continue // It goes on (events_test.go).
+				continue // The answer does not end (events_test.go).
 			}
 			if a := w.get(l.(map[string]any)["href"].(string)); a.StatusCode != http.StatusOK {
 				t.Errorf("%v: %s", l, a.Status)
@@ -283,7 +283,7 @@ func TestATS_core_fc_op(t *testing.T) {
 	}
 }
 
-// Features without a geometry are found by any bbox (C), not by an area of a filter.
+// A bbox also finds features without a geometry (C); an area in a filter does not.
 func TestATS_core_fc_bbox_response(t *testing.T) {
 	w := newSite(t, Options{})
 	w.put("empty", store.Feature{ID: "nowhere"})
@@ -369,7 +369,7 @@ func TestATS_core_fc_response(t *testing.T) {
 		"n=7": "p007", "half=3.5": "p007", "half=3": "p006", "half=3.0": "p006", "n=7.0": "p007", "n=0.7e1": "p007",
 		"name=point+12": "p012", "even=true&n=4": "p004", "even=true&n=5": "", "addr:city=A%22b&n=3": "p003", "n=": "", "n=x": "",
 		"n=7&bbox=-180,-90,180,90": "p007", "n=9&datetime=1970-01-10": "p009", "n=9&datetime=1970-01-11": "",
-		"name=point+12%22+%7C%7C+true+%7C%7C+%22": "", // no way out of the quotes
+		"name=point+12%22+%7C%7C+true+%7C%7C+%22": "", // no escape from the quotes
 	} {
 		for _, also := range []string{"", "&numberMatched=false"} {
 			p := w.page("/collections/empty/items?" + query + also)
@@ -426,7 +426,7 @@ func TestATS_core_fc_numberReturned(t *testing.T) {
 	w.points(100)
 	for query, want := range map[string]int{"": 10, "limit=1": 1, "limit=100": 100, "limit=1000": 100, "limit=30&after=p089": 10,
 		"bbox=-180,0,-171,90&limit=7": 7, "n=5": 1, "n=-1": 0, "limit=50&numberMatched=false": 50} {
-		// page compares it with the features that are there.
+		// page compares numberReturned with the features in the answer.
 		if p := w.page("/collections/empty/items?" + query); p.NumberReturned != want {
 			t.Errorf("%s: numberReturned %d, want %d", query, p.NumberReturned, want)
 		}
@@ -485,7 +485,7 @@ func TestATS_geojson_definition(t *testing.T) {
 				t.Errorf("%s, Accept %s: %s", target, accept, a.Header.Get("Content-Type"))
 			}
 		}
-		// Of equal ones the first.
+		// Of equal qualities the first wins.
 		for accept, want := range map[string]string{"application/geo+json, text/html": typeGeoJSON, "text/html, application/geo+json": typeHTML} {
 			if a := w.get(target, "Accept: "+accept); !strings.HasPrefix(a.Header.Get("Content-Type"), want) {
 				t.Errorf("%s, Accept %s: %s", target, accept, a.Header.Get("Content-Type"))
@@ -497,7 +497,7 @@ func TestATS_geojson_definition(t *testing.T) {
 	}
 }
 
-// What is served is what was loaded: each country, decoded and encoded again.
+// The loaded features are served: each country, decoded and encoded again.
 func TestATS_geojson_content(t *testing.T) {
 	text, err := os.ReadFile("../datasets/testdata/countries.geojson")
 	if err != nil {

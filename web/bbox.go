@@ -8,10 +8,10 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// bbox is the area of parameter bbox: west, south, east, north, or six numbers with
-// a lowest and a highest height, which features do not have. If west is greater
-// than east it crosses 180 degrees. Who gives features of an area by it, by the standard,
-// also gives those without a geometry (store.Query.Nowhere).
+// bbox is the area of parameter bbox: west, south, east, north, or six numbers with a
+// lowest and a highest height, which features do not have. If west is greater than east,
+// the box crosses 180 degrees. By the standard, an answer to a bbox also has the features
+// without a geometry (store.Query.Nowhere).
 func (p *params) bbox() (*store.Area, error) {
 	b, err := p.box()
 	if b == nil || err != nil {
@@ -20,7 +20,7 @@ func (p *params) bbox() (*store.Area, error) {
 	return store.Box(b[0], b[1], b[2], b[3]), nil
 }
 
-// box is the same as west, south, east, north; nil: there is none.
+// box is bbox as west, south, east, north; nil if the parameter is absent.
 func (p *params) box() (*[4]float64, error) {
 	text, ok := p.take("bbox")
 	if !ok {

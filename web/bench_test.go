@@ -82,8 +82,8 @@ func (w *site) crowd(n int) {
 	}
 }
 
-// BenchmarkTiles: tiles of 2,000,000 points over HTTP, one after the other, drawn each
-// time, or from the cache. The longest request is what a map's user waits for.
+// BenchmarkTiles: tiles of 2,000,000 points over HTTP, in sequence, drawn each time, or
+// from the cache. The longest request is the time that a map's user waits.
 //
 //	go test ./web -run '^$' -bench Tiles -benchtime 2s
 func BenchmarkTiles(b *testing.B) {
@@ -132,7 +132,7 @@ func BenchmarkTiles(b *testing.B) {
 	}
 }
 
-// A page allocates for itself, and not for its features.
+// A page allocates per page, not per feature.
 func TestItemsAllocations(t *testing.T) {
 	w := newSite(t, Options{})
 	w.grid(500)

@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 )
 
-// body reads the body of a request. What it takes stays in the budget.
+// body reads the body of a request. The budget counts it until the request ends.
 func (q *request) body() ([]byte, error) {
 	limit := q.o.MaxBodyBytes
 	if q.r.ContentLength > limit {
@@ -35,7 +35,7 @@ func (q *request) body() ([]byte, error) {
 		n, err := body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if errors.Is(err, io.EOF) {
-			// net/http goes on reading, and would take the deadline for the client's end.
+			// net/http keeps reading, and would take the deadline for the client's end.
 			_ = c.SetReadDeadline(time.Time{})
 			return b, nil
 		}
@@ -52,7 +52,7 @@ func (q *request) body() ([]byte, error) {
 	}
 }
 
-// bodies are the buffers of answers. Large ones are left to the collector.
+// bodies pools the buffers of answers. Large ones are left to the garbage collector.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 const keptBody = 1 << 20
@@ -64,8 +64,8 @@ func keepBody(b *[]byte) {
 	}
 }
 
-// send writes an answer, which counts in the budget until the client has taken it. It
-// is compressed if that is of use.
+// send writes an answer, compressed if that makes it smaller. The budget counts the
+// answer until the client has taken it.
 func (q *request) send(status int, contentType string, body []byte) error {
 	if compressible(contentType) {
 		q.varyByCoding()
@@ -80,7 +80,7 @@ func (q *request) send(status int, contentType string, body []byte) error {
 	return q.sendCoded(status, contentType, identity, body)
 }
 
-// sendCoded writes an answer that has a coding.
+// sendCoded writes an answer with a given coding.
 func (q *request) sendCoded(status int, contentType string, c coding, body []byte) error {
 	h := q.w.Header()
 	if contentType == typeGeoJSON {
@@ -101,20 +101,20 @@ func (q *request) sendCoded(status int, contentType string, c coding, body []byt
 	}
 	rc := http.NewResponseController(q.w)
 	http1 := q.conn != nil && q.r.ProtoMajor == 1
-	// Over TLS the goroutine that reads writes, too: key updates and alerts.
+	// Over TLS the reading goroutine writes, too: key updates and alerts.
 	if http1 && q.r.TLS == nil && len(body) <= gathered {
 		return q.sendAtOnce(rc, body)
 	}
 	for len(body) > 0 {
 		n := min(chunk, len(body))
-		if !http1 { // It bounds its writes itself.
+		if !http1 { // HTTP/2 bounds its writes itself.
 			_ = rc.SetWriteDeadline(time.Now().Add(q.o.IdleTimeout))
 		}
 		if _, err := q.w.Write(body[:n]); err != nil {
-			return nil //nolint:nilerr // The client has gone: nobody is left to tell.
+			return nil //nolint:nilerr // The client has disconnected: no one can read an error.
 		}
 		if body = body[n:]; len(body) > 0 && errors.Is(context.Cause(q.ctx), limits.ErrCut) {
-			panic(http.ErrAbortHandler) // Others get what it held.
+			panic(http.ErrAbortHandler) // Other requests get the memory that it held.
 		}
 	}
 	return nil
@@ -122,11 +122,11 @@ func (q *request) sendCoded(status int, contentType string, c coding, body []byt
 
 var geoJSONHeader = []string{typeGeoJSON}
 
-// gathered is up to how many bytes an answer is copied, to be written at once with its
-// headers: it is part of requestBytes.
+// gathered is the largest body that is copied, to be sent with its headers in one
+// write. It is part of requestBytes.
 const gathered = 16 << 10
 
-// sendAtOnce writes headers and body by one write.
+// sendAtOnce sends headers and body in one write.
 func (q *request) sendAtOnce(rc *http.ResponseController, body []byte) error {
 	buffer := bodies.Get().(*[]byte)
 	q.conn.gather(*buffer)
@@ -136,7 +136,7 @@ func (q *request) sendAtOnce(rc *http.ResponseController, body []byte) error {
 	}
 	var failed error
 	if *buffer, failed = q.conn.release(); err != nil || failed != nil {
-		q.conn.Close() // The client has gone: nobody is left to tell.
+		q.conn.Close() // The client has disconnected: no error can reach it.
 	}
 	keepBody(buffer)
 	return nil

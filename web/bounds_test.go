@@ -47,8 +47,8 @@ func (p *pipes) dial() net.Conn {
 	return client
 }
 
-// inBubble has f called with a server of its own in a synctest bubble, whose clock
-// it is by.
+// inBubble calls f with its own server in a synctest bubble, whose clock the server
+// uses.
 func inBubble(t *testing.T, w *site, o Options, f func(t *testing.T, s *Server, l *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -98,8 +98,8 @@ func answerOf(t *testing.T, c net.Conn) (status int, body string) {
 
 const getAll = "GET /collections/countries/items?limit=100 HTTP/1.1\nHost: x\n\n"
 
-// Who takes nothing, or a byte now and then, loses the connection in time, and what
-// he held is free again. Others are served meanwhile.
+// A client that reads nothing, or a byte now and then, loses the connection in time,
+// and its memory is released. Other clients are served meanwhile.
 func TestSlowReader(t *testing.T) {
 	w := newSite(t, Options{})
 	inBubble(t, w, Options{IdleTimeout: 30 * time.Second}, func(t *testing.T, s *Server, l *pipes) {
@@ -123,7 +123,7 @@ func TestSlowReader(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		// The headers, and a chunk.
+		// It took the headers, and a chunk.
 		if took := time.Since(begun); took > 2*time.Minute || taken == 0 {
 			t.Errorf("a byte a second: the connection ended after %v and %d bytes", took, taken)
 		}
@@ -137,7 +137,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// Who takes an answer slowly, but steadily, gets all of it.
+// A client that reads an answer slowly, but steadily, gets all of the answer.
 func TestSteadyReader(t *testing.T) {
 	w := newSite(t, Options{})
 	big := strings.Repeat("x", 5*chunk)
@@ -159,7 +159,7 @@ func TestSteadyReader(t *testing.T) {
 	})
 }
 
-// Who sends headers or a body too slowly loses the connection in time.
+// A client that sends headers or a body too slowly loses the connection in time.
 func TestSlowWriter(t *testing.T) {
 	w := newSite(t, Options{})
 	inBubble(t, w, Options{}, func(t *testing.T, s *Server, l *pipes) {
@@ -190,8 +190,8 @@ func TestRequestTimeout(t *testing.T) {
 	}
 }
 
-// A request that would hold more than a source may is refused, and smaller ones are
-// not.
+// A request that would hold more than a source may hold is refused, and smaller ones
+// are not.
 func TestAnswerBudget(t *testing.T) {
 	w := newSite(t, Options{MaxAnswerBytes: 170_000})
 	p := w.problem(w.get(countries+"/items?limit=100"), http.StatusServiceUnavailable)
@@ -206,8 +206,8 @@ func TestAnswerBudget(t *testing.T) {
 	}
 }
 
-// What a request no longer holds is free while it goes on.
-func TestHold(t *testing.T) {
+// Memory that a request no longer holds is free before the request ends.
+func TestHoldReleasesMemory(t *testing.T) {
 	w := newSite(t, Options{})
 	q := &request{Server: w.Server, ctx: t.Context(), account: w.answers.Open("x", func(error) {})}
 	defer q.account.Close()
@@ -221,7 +221,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Before the features are there, and while there is no memory.
+// Requests before the features are loaded, and while there is no memory.
 func TestNotReady(t *testing.T) {
 	s, err := New(nil, Options{})
 	if err != nil {
@@ -265,7 +265,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// serveTCP has the server serve over TCP until the test ends.
+// serveTCP serves over TCP until the test ends.
 func (w *site) serveTCP(t *testing.T, config *tls.Config) (addr string) {
 	t.Helper()
 	l := listen(t)
@@ -303,7 +303,7 @@ func TestConnectionsOfOneSource(t *testing.T) {
 	open[0].Close()
 }
 
-// Headers beyond the limit, and what is no HTTP.
+// Headers beyond the limit, and malformed HTTP.
 func TestMalformedRequests(t *testing.T) {
 	w := newSite(t, Options{})
 	addr := w.serveTCP(t, nil)
@@ -331,7 +331,7 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// HTTP/2 and TLS, by the certificates of the command line.
+// HTTP/2 and TLS, with the certificates of the command line.
 func TestHTTP2(t *testing.T) {
 	w := newSite(t, Options{})
 	addr, client := w.dialTLS(t)

@@ -16,28 +16,28 @@ import (
 
 // Many features at once
 //
-// POST of /items takes a FeatureCollection, or texts one after the other: by lines
-// (NDJSON), or as RFC 8142 has them. The body may have any length, and is stored as it
-// comes:
+// POST of /items takes a FeatureCollection, or a sequence of texts: lines (NDJSON), or
+// separated as in RFC 8142. The body may have any length, and is stored while it
+// arrives:
 //
 //	read        up to 64 KiB, while the client sends the next into the socket
-//	cut, check  feature by feature (split.go), in turns with other long requests
+//	cut, check  feature by feature (split.go), sharing slots with other long requests
 //	store       what was read, in batches: each is one commit, and durable then
-//	tell        the results of the batch (bulkanswer.go)
+//	report      the results of the batch (bulkanswer.go)
 //
-// What is not valid is left out, and told. Nothing is taken back: what was stored before
-// an upload ends stays, and who sends it again replaces it.
+// Invalid features are left out, and reported. Nothing is rolled back: what was stored
+// before an upload ended stays, and a client that sends the upload again overwrites it.
 //
-// In memory are one feature's text, one batch and its results. An upload has no end in
-// time; so it takes one of the places that streams of events have, and ends when nothing
-// comes for IdleTimeout, or when the client takes nothing of what it asked to be told.
+// In memory are one feature's text, one batch and its results. An upload has no time
+// limit, so it takes one of the places of event streams. It ends when the client sends
+// nothing for IdleTimeout, or when it does not read the results that it requested.
 
 const (
 	typeNDJSON = "application/x-ndjson"
 	typeSeq    = "application/geo+json-seq"
 
 	// bulkBatch and bulkBytes bound a batch. With 256 features a commit of 2 ms costs
-	// each 8 us, as much as to check one; a batch of 1 MiB gains nothing by more.
+	// each 8 us, as much as checking it does; beyond 1 MiB more gains nothing.
 	bulkBatch, bulkBytes = 256, 1 << 20
 )
 
@@ -76,29 +76,29 @@ type upload struct {
 	c       api.FeatureCollection
 	expires int64
 	split   splitter
-	buffer  int64 // bytes of it
-	done    bool  // the body was read
+	buffer  int64 // size of its buffer
+	done    bool  // the whole body was read
 
 	batch []store.EncodedFeature
-	next  []received // in the order of the upload: those of the batch, and bad ones
-	bytes int64      // of the batch
+	next  []received // in the upload's order: the batch's features, and bad ones
+	bytes int64      // size of the batch
 
 	told results
 }
 
-// received is a feature of which nothing was told yet.
+// received is a feature whose result was not reported yet.
 type received struct {
 	index int
 	id    string
-	bad   error // nil: it is in the batch
+	bad   error // nil: the feature is in the batch
 }
 
-// holdText holds the buffer, and a text while it is decoded.
+// holdText holds memory for the buffer, and for one text while it is decoded.
 func (u *upload) holdText(n int) error {
 	return u.hold(&u.holds.body, u.buffer+int64(n)*decoded)
 }
 
-// one stores the feature that the whole body is.
+// one stores the whole body as one feature.
 func (u *upload) one() error {
 	text, err := u.split.whole()
 	if err != nil {
@@ -114,7 +114,7 @@ func (u *upload) one() error {
 	return u.create(u.c, e, u.expires)
 }
 
-// many stores features until next has no more.
+// many stores features until next has no more, or an error ends the upload.
 func (u *upload) many(next func() ([]byte, error)) error {
 	leave, err := u.takePlace()
 	if err != nil {
@@ -125,10 +125,10 @@ func (u *upload) many(next func() ([]byte, error)) error {
 		u.late.Stop()
 	}
 	u.endless = true
-	// What was set for requests of a bounded time (deadlines) would end this one.
+	// The deadlines of bounded requests (deadlines) would end this one.
 	rc := http.NewResponseController(u.w)
-	_ = rc.SetWriteDeadline(time.Time{}) // The recorder of a test has none.
-	// Who ends the request does not wait until the client sends something.
+	_ = rc.SetWriteDeadline(time.Time{}) // A test's recorder has none.
+	// When the request's context ends, a pending read returns at once.
 	defer context.AfterFunc(u.ctx, func() { _ = rc.SetReadDeadline(time.Now()) })()
 	u.told.begin(u.request)
 	u.turns.Of, u.turns.Ctx, u.turns.Source = u.host, u.ctx, u.source
@@ -147,17 +147,17 @@ func (u *upload) many(next func() ([]byte, error)) error {
 		err = &statusError{http.StatusRequestEntityTooLarge, fmt.Sprintf("feature %d, or what is before the features, has more than %d bytes", u.told.Received, large.Limit)}
 	}
 	if u.ctx.Err() == nil {
-		err = errors.Join(err, u.store()) // What precedes an error is stored, too.
+		err = errors.Join(err, u.store()) // Store what precedes an error, too.
 	}
 	u.turns.End()
 	return u.told.end(err)
 }
 
-// add takes a text into the batch. A bad feature is no error.
+// add decodes a text and adds it to the batch. A bad feature is not an error.
 func (u *upload) add(text []byte, bad error) error {
 	text = bytes.Trim(text, " \t\r\n")
 	if len(text) == 0 && bad == nil {
-		return nil // a blank line, or what is before the first separator
+		return nil // a blank line, or the text before the first separator
 	}
 	r := received{index: u.told.Received, bad: bad}
 	u.told.Received++

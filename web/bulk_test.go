@@ -24,7 +24,7 @@ func withID(id string, x, y float64) string {
 	return strings.Replace(point(x, y, `{"a":"]}\"{\\"}`), "{", fmt.Sprintf(`{"id":%q,`, id), 1)
 }
 
-// forms are the forms of many features.
+// forms are the forms of a body with many features.
 var forms = []struct {
 	name, header string
 	text         func(features []string) string
@@ -41,7 +41,7 @@ var forms = []struct {
 	{"sequence", asSeq, func(f []string) string { return "\x1e" + strings.Join(f, "\n\x1e") + "\n" }},
 }
 
-// Each form of body, as a document and by lines: what is new, replaced, and bad.
+// Each form of body, as a document and by lines: new, replaced, and bad features.
 func TestUpload(t *testing.T) {
 	for _, form := range forms {
 		t.Run(form.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestUpload(t *testing.T) {
 			if want := `{"received":6,"created":1,"replaced":3,"rejected":2}`; lines[6] != want {
 				t.Errorf("%s, want %s", lines[6], want)
 			}
-			// A few bytes at a time it is the same.
+			// Reading a few bytes at a time gives the same result.
 			text := form.text([]string{withID("a", 1, 2), withID("there", 3, 4)})
 			for _, size := range []int{1, 3} {
 				s := splitter{from: &pieces{[]byte(text), size}, most: 1000, hold: func(int) error { return nil }}
@@ -117,7 +117,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 }
 
 // An empty collection is no error, and a Feature may have a member features.
-func TestUploadOfFew(t *testing.T) {
+func TestUploadEmptyAndSingle(t *testing.T) {
 	w := newSite(t, Options{})
 	for _, c := range []struct{ text, header string }{
 		{`{"type":"FeatureCollection","features":[]}`, asGeoJSON}, {``, asNDJSON}, {"\n\n", asNDJSON}, {"\x1e", asSeq},
@@ -171,12 +171,12 @@ func TestBadUploads(t *testing.T) {
 			t.Errorf("%s: %s", c.name, p.Detail)
 		}
 	}
-	// A client of lines that gets none is told the reasons as well.
+	// A client of lines that gets no lines gets the reasons as well.
 	res := w.do("POST", empty, bad, asNDJSON, "Accept: application/x-ndjson")
 	if p := w.problem(res, 422); p.Uploaded == nil || len(p.Uploaded.Errors) != 1 {
 		t.Errorf("%+v", p)
 	}
-	// A line that is too long is one bad feature, and the next is not.
+	// A line that is too long is one bad feature, and the next line is good.
 	for _, sep := range []string{"\n", "\x1e"} {
 		a := w.must(w.do("POST", empty, strings.Join([]string{good, long, strings.Repeat("x", 5*fullRead), good}, sep), map[string]string{"\n": asNDJSON, "\x1e": asSeq}[sep]), http.StatusOK)
 		var u uploaded
@@ -184,7 +184,7 @@ func TestBadUploads(t *testing.T) {
 			t.Errorf("%v: %s", err, a.body)
 		}
 	}
-	// When lines were sent, the last one tells.
+	// When lines were sent, the last line reports the error.
 	a := w.must(w.do("POST", empty, strings.TrimSuffix(in(good), "}"), asGeoJSON, inLines), http.StatusOK)
 	lines := bytes.Split(bytes.TrimSpace(a.body), []byte("\n"))
 	var last struct {
@@ -236,7 +236,7 @@ func TestTTL(t *testing.T) {
 	w.problem(w.do("DELETE", at+"?ttl=1s", ""), http.StatusBadRequest)
 }
 
-// DELETE of items deletes what a condition is true of, and nothing without one.
+// DELETE of items deletes the features that match a condition, and nothing without one.
 func TestDeleteWhere(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(100)
@@ -250,13 +250,13 @@ func TestDeleteWhere(t *testing.T) {
 		{"datetime=2020-01-01", -1}, {"bbox=0,0,1", -1}, {"filter=colour%3D1", -1}, {"after=p001&n=3", -1},
 		{"n=3", 1}, {"n=3", 0}, {"filter=n%3C10", 9}, {"bbox=-180,-90,-160,90", 11},
 		{"filter=n%3C30+AND+even%3DTRUE", 4},
-		{"filter=n%3D31+OR+S_INTERSECTS(geometry,BBOX(-148,-90,-146,90))", 4}, // more than a store's query has
+		{"filter=n%3D31+OR+S_INTERSECTS(geometry,BBOX(-148,-90,-146,90))", 4}, // more than a store's query can express
 		{"bbox=-180,-90,180,90&filter=n%3E90", 9},
 		{"filter=TRUE", -2}, // all
 	} {
 		a := w.do("DELETE", empty+"?"+c.query, "")
 		if c.want == -1 {
-			// What it names as known it takes.
+			// It accepts the parameters that its error lists.
 			p := w.problem(a, http.StatusBadRequest)
 			if _, known, listed := strings.Cut(p.Detail, "want one of "); listed &&
 				!strings.HasPrefix(known, "bbox, filter, filter-lang, filter-crs, or a property of the collection's features") {

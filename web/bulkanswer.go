@@ -12,55 +12,55 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// What became of many features
+// Results of an upload
 //
-// The answer is a document with numbers and the first errors, when all is stored. A
-// client that accepts application/x-ndjson gets a line for each feature instead, as soon
+// The answer is a document with numbers and the first errors, sent when all is stored. A
+// client that accepts application/x-ndjson instead gets a line for each feature as soon
 // as it is durable, and a line with the numbers at the end. It must read while it sends:
 // the server keeps no more than a batch of lines.
 
-// uploaded is what became of the features of an upload.
+// uploaded counts the results of an upload.
 type uploaded struct {
 	Received int `json:"received"`
 	Created  int `json:"created"`
 	Replaced int `json:"replaced"`
 	Rejected int `json:"rejected"`
-	// Errors are the first ones.
+	// Errors are the first errors.
 	Errors []rejected `json:"errors,omitempty"`
 }
 
 type rejected struct {
-	Index int    `json:"index"` // in the upload, from 0
+	Index int    `json:"index"` // index in the upload, from 0
 	ID    string `json:"id,omitempty"`
 	Error string `json:"error"`
 }
 
 const (
-	// toldErrors is how many are in the document: 80 KB of the longest.
+	// toldErrors is the number of errors in the document: 80 KB of the longest.
 	toldErrors = 100
-	// maxReason bounds the text of each.
+	// maxReason bounds the text of one error.
 	maxReason = 400
 )
 
-// results of an upload.
+// results collects and sends the results of an upload.
 type results struct {
 	*uploaded
 	q     *request
 	lines bool
-	begun bool   // some were sent
-	out   []byte // lines that are to be sent
+	begun bool   // some lines were sent
+	out   []byte // lines to send
 }
 
 func (r *results) begin(q *request) {
 	r.uploaded, r.q = &uploaded{}, q
 	for part := range strings.SplitSeq(strings.Join(q.r.Header.Values("Accept"), ","), ",") {
 		if of, quality, ok := acceptOf(part); ok && quality > 0 && of == typeNDJSON {
-			r.lines = true // Who accepts anything gets the document.
+			r.lines = true // A client that accepts anything gets the document.
 		}
 	}
 }
 
-// stored notes a feature that is durable.
+// stored records a feature that is durable.
 func (r *results) stored(index int, id string, s store.Stored) error {
 	status := "created"
 	if s.Replaced {
@@ -78,11 +78,11 @@ func (r *results) stored(index int, id string, s store.Stored) error {
 	return r.line(append(strconv.AppendUint(r.out, s.Revision, 10), '}'))
 }
 
-// reject notes a feature that was left out.
+// reject records a feature that was left out.
 func (r *results) reject(index int, id string, err error) error {
 	r.Rejected++
 	e := rejected{index, id, clip(withoutPackages(err.Error()), maxReason)}
-	if !r.begun && len(r.Errors) < toldErrors { // Without a line sent the answer is a document.
+	if !r.begun && len(r.Errors) < toldErrors { // If no line was sent, the answer is a document.
 		r.Errors = append(r.Errors, e)
 	}
 	if !r.lines {
@@ -104,7 +104,7 @@ func (r *results) line(out []byte) error {
 	return nil
 }
 
-// tell sends the lines that there are.
+// tell writes the pending lines.
 func (r *results) tell() error {
 	if len(r.out) == 0 {
 		return nil
@@ -113,10 +113,10 @@ func (r *results) tell() error {
 	if err := q.holdBody(r.out); err != nil {
 		return err
 	}
-	q.turns.End() // The client may have no room.
+	q.turns.End() // The write may block on the client.
 	if !r.begun {
 		r.begun = true
-		_ = c.EnableFullDuplex() // Only HTTP/1.1 knows it: elsewhere it is so.
+		_ = c.EnableFullDuplex() // Only HTTP/1.1 needs it: other protocols are always full duplex.
 		h := q.w.Header()
 		h.Set("Content-Type", typeNDJSON)
 		h.Set("Cache-Control", "no-store")
@@ -130,13 +130,13 @@ func (r *results) tell() error {
 	}
 	r.out = r.out[:0]
 	if err != nil {
-		panic(http.ErrAbortHandler) // The client has gone, or reads nothing.
+		panic(http.ErrAbortHandler) // The client has disconnected, or does not read.
 	}
 	_ = c.SetWriteDeadline(time.Time{})
 	return context.Cause(q.ctx)
 }
 
-// end sends what is left to be told, and why the upload has ended if that is no end.
+// end sends the remaining results, and the reason if the upload ended early.
 func (r *results) end(err error) error {
 	if err == nil && !r.begun && r.Rejected > 0 && r.Rejected == r.Received {
 		err = &statusError{http.StatusUnprocessableEntity, "nothing was stored: all features are bad, see errors"}
@@ -154,7 +154,7 @@ func (r *results) end(err error) error {
 	}{uploaded: r.uploaded}
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			panic(http.ErrAbortHandler) // The client has gone.
+			panic(http.ErrAbortHandler) // The client has disconnected.
 		}
 		p := problemOf(err)
 		last.Problem = &p
@@ -171,11 +171,11 @@ func (r *results) end(err error) error {
 		return err
 	}
 	r.out = append(r.out, text...)
-	_ = r.tell() // Nothing follows it.
+	_ = r.tell() // Nothing follows the lines.
 	return nil
 }
 
-// uploadError is why an upload ended, and what was stored before.
+// uploadError says why an upload ended, and what was stored before.
 type uploadError struct {
 	err error
 	*uploaded

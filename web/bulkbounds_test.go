@@ -39,9 +39,9 @@ func (w *site) has(id string) bool {
 	return err == nil
 }
 
-// An upload may take as long as it likes if something comes now and then; what has come
-// is stored at once. One that stalls ends, and what it stored stays.
-func TestUploadStalls(t *testing.T) {
+// An upload may take any time if something arrives now and then; what has arrived is
+// stored at once. A stalled upload ends, and its stored features stay.
+func TestStalledUploadEnds(t *testing.T) {
 	w := newSite(t, Options{})
 	inBubble(t, w, Options{IdleTimeout: 30 * time.Second, MaxStreams: 4}, func(t *testing.T, s *Server, l *pipes) {
 		stalled, steady, third := l.dial(), l.dial(), l.dial()
@@ -87,7 +87,7 @@ func TestUploadStalls(t *testing.T) {
 }
 
 // An upload ends when the server stops, and says what was stored.
-func TestUploadStops(t *testing.T) {
+func TestUploadEndsWithServer(t *testing.T) {
 	w := newSite(t, Options{})
 	inBubble(t, w, Options{}, func(t *testing.T, s *Server, l *pipes) {
 		c := l.dial()
@@ -101,8 +101,8 @@ func TestUploadStops(t *testing.T) {
 	})
 }
 
-// Results by lines come while the client still sends.
-func TestUploadTellsAtOnce(t *testing.T) {
+// Results as lines come while the client still sends.
+func TestUploadResultsWhileSending(t *testing.T) {
 	w := newSite(t, Options{})
 	inBubble(t, w, Options{}, func(t *testing.T, _ *Server, l *pipes) {
 		c := l.dial()
@@ -132,8 +132,8 @@ func TestUploadTellsAtOnce(t *testing.T) {
 	})
 }
 
-// Who asks for lines and reads none loses the connection, in time and with little held.
-func TestUploadUnread(t *testing.T) {
+// A client that reads none of its lines loses the connection in time, with little held.
+func TestUploadWithUnreadResults(t *testing.T) {
 	w := newSite(t, Options{})
 	inBubble(t, w, Options{IdleTimeout: 30 * time.Second}, func(t *testing.T, s *Server, l *pipes) {
 		c := l.dial()
@@ -156,7 +156,7 @@ func TestUploadUnread(t *testing.T) {
 	})
 }
 
-// endlessText is n lines, of which it counts how much is held meanwhile.
+// endlessText is n lines; it also counts the memory held meanwhile.
 type endlessText struct {
 	of   *Server
 	n, i int
@@ -203,9 +203,9 @@ func (w *site) upload(t *testing.T, body io.Reader, headers ...string) []byte {
 	return b
 }
 
-// A body that is far larger than memory for it is stored, with little held: three times
-// as much as a source may have. Features of 20 KB and of 200 bytes alternate.
-func TestUploadOfMuch(t *testing.T) {
+// A body far larger than the memory for it is stored, with little memory held: it has
+// three times what a source may hold. Features of 20 KB and of 200 bytes alternate.
+func TestUploadLargerThanMemory(t *testing.T) {
 	const share = 4 << 20
 	w := newSite(t, Options{MaxAnswerBytes: 2 * share})
 	large := strings.Repeat("x", 20<<10)
@@ -226,9 +226,9 @@ func TestUploadOfMuch(t *testing.T) {
 
 var badFeatures = flag.Int("bad", 50_000, "bad features of an upload, a multiple of 1000")
 
-// Any number of bad features is counted, and told as far as there is room; a good one
-// between them is stored.
-func TestUploadOfBad(t *testing.T) {
+// Any number of bad features is counted, and reported as far as there is room; a good
+// one between them is stored.
+func TestUploadOfBadFeatures(t *testing.T) {
 	n := *badFeatures
 	w := newSite(t, Options{})
 	good := withID("good", 1, 2) + "\n"
@@ -264,12 +264,12 @@ func ringOf(n int) string {
 	return "[" + b.String()[1:] + "]"
 }
 
-// Uploads take turns with whatever takes long.
-func TestUploadTakesTurns(t *testing.T) {
+// Uploads share scheduling slots with other long requests.
+func TestUploadSharesSlots(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	h := &countingHost{alone: alone{limits.NewSlots(1)}}
 	w.host = h
-	rings := make([]string, 200) // Checking one takes a while.
+	rings := make([]string, 200) // Checking one polygon takes a while.
 	for i := range rings {
 		rings[i] = fmt.Sprintf(`{"type":"Feature","id":"%d","properties":{},"geometry":{"type":"Polygon","coordinates":[%s]}}`, i, ringOf(500))
 	}
@@ -277,7 +277,7 @@ func TestUploadTakesTurns(t *testing.T) {
 	if n := h.begun.Load(); n < 5 {
 		t.Errorf("%d turns", n)
 	}
-	// One that is over gives way to the next.
+	// A finished upload releases its slot.
 	if err := h.RunStep(t.Context(), "next", func() {}); err != nil || h.active.Load() != 0 {
 		t.Errorf("%d turns are kept, %v", h.active.Load(), err)
 	}

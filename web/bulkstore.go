@@ -15,11 +15,11 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// store stores the batch, and notes what became of each feature since the last one.
+// store stores the batch, and records the result of each feature since the last one.
 func (u *upload) store() error {
 	all, err := u.putBatch()
 	if err != nil {
-		u.batch, u.next = nil, nil // It is not tried again.
+		u.batch, u.next = nil, nil // The batch is not retried.
 		return err
 	}
 	var failed error
@@ -49,7 +49,7 @@ func (u *upload) store() error {
 	return u.hold(&u.holds.search, 0)
 }
 
-// putBatch stores the batch, and waits for that.
+// putBatch stores the batch, and waits for its commit.
 func (u *upload) putBatch() ([]store.Stored, error) {
 	n := len(u.batch)
 	if n == 0 {
@@ -58,7 +58,7 @@ func (u *upload) putBatch() ([]store.Stored, error) {
 	if err := u.host.Room(); err != nil {
 		return nil, err
 	}
-	u.turns.End() // It waits.
+	u.turns.End() // The commit wait needs no slot.
 	all, done, left := make([]store.Stored, n), make(chan struct{}), atomic.Int64{}
 	left.Store(int64(n))
 	u.c.PutTogether(u.batch, func(i int, s store.Stored) {
@@ -74,13 +74,13 @@ func (u *upload) putBatch() ([]store.Stored, error) {
 	}
 }
 
-// isOfFeature tells what is wrong with one feature from what is wrong with the server.
+// isOfFeature reports whether the feature is at fault, not the server.
 func isOfFeature(err error) bool {
 	return errors.Is(err, store.ErrFeature) || errors.Is(err, record.ErrTooLarge) || errors.Is(err, feature.ErrTooLarge)
 }
 
-// ended is why the server has ended the upload. Where a read fails, net/http ends its
-// context, as if the client had gone.
+// ended is why the server has ended the upload, or nil. When a read fails, net/http
+// cancels its context, as if the client had disconnected.
 func (u *upload) ended() error {
 	if why := context.Cause(u.ctx); !errors.Is(why, context.Canceled) {
 		return why
@@ -88,8 +88,8 @@ func (u *upload) ended() error {
 	return nil
 }
 
-// Read reads the body. Before it waits for the client, it stores and tells what there
-// is: who sends one feature now and then learns what became of each.
+// Read reads the body. Before it waits for the client, it stores the pending features
+// and reports their results: a client may send one at a time and learn each result.
 func (u *upload) Read(p []byte) (int, error) {
 	if u.done {
 		return 0, io.EOF
@@ -104,13 +104,13 @@ func (u *upload) Read(p []byte) (int, error) {
 	c := http.NewResponseController(u.w)
 	_ = c.SetReadDeadline(time.Now().Add(u.o.IdleTimeout))
 	if err := context.Cause(u.ctx); err != nil {
-		return 0, err // It may have ended before the deadline was set.
+		return 0, err // The context may have ended before the deadline was set.
 	}
 	n, err := u.r.Body.Read(p)
 	if u.r.ProtoMajor > 1 || errors.Is(err, io.EOF) {
-		// HTTP/2 would end the stream then, though nothing is read; and HTTP/1 take it for
-		// the client's end, behind the body. Else it bounds what net/http reads of a body
-		// that is not whole.
+		// With a deadline left set, HTTP/2 would end the stream, though nothing is read,
+		// and HTTP/1 would take it for the client's end, after the body. For a body that
+		// is not whole, the deadline bounds net/http's own reads.
 		_ = c.SetReadDeadline(time.Time{})
 	}
 	switch {

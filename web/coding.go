@@ -7,9 +7,9 @@ import (
 )
 
 // Content codings (RFC 9110 section 8.4.1). An answer is compressed if the client
-// accepts that, if its type is one of text or of tiles, and if it has more bytes than
-// a network packet, below which nothing is gained. Of codings that the client likes
-// equally, zstd is taken: it is as fast as gzip, and smaller.
+// accepts that, if its type is a text or tile type, and if it has more bytes than a
+// network packet, below which compression gains nothing. Of codings that the client
+// likes equally, zstd is taken: it is as fast as gzip, and smaller.
 
 // coding is a content coding.
 type coding uint8
@@ -25,20 +25,20 @@ var codingNames = [codings]string{"identity", "zstd", "gzip"}
 
 func (c coding) String() string { return codingNames[c] }
 
-// minCoded is the least answer that is compressed: with its headers, what is shorter
-// is one packet anyway.
+// minCoded is the smallest answer that is compressed: a shorter one fits, with its
+// headers, in one packet anyway.
 const minCoded = 1 << 10
 
-// accepted are the qualities that a client gives codings, 0: it does not accept it.
+// accepted has the quality that a client gives each coding; 0: not accepted.
 type accepted [codings]float64
 
-// acceptedCodings reads Accept-Encoding (RFC 9110 section 12.5.3). What is not
-// understood is left out.
+// acceptedCodings reads Accept-Encoding (RFC 9110 section 12.5.3). Malformed parts are
+// ignored.
 func acceptedCodings(h http.Header) (a accepted) {
 	values := h.Values("Accept-Encoding")
 	a[identity] = 1
 	if len(values) == 0 {
-		return a // The standard allows any coding then; who does not ask gets none.
+		return a // The standard allows any coding without the header; such a client gets identity.
 	}
 	const notSaid = -1
 	for c := range a {
@@ -66,7 +66,7 @@ func acceptedCodings(h http.Header) (a accepted) {
 		switch {
 		case a[c] != notSaid:
 		case coding(c) == identity && others != 0:
-			a[c] = least // Acceptable unless it is excluded, and liked less than others.
+			a[c] = least // Identity is acceptable unless it is excluded, but at the lowest quality.
 		case others != notSaid:
 			a[c] = others
 		default:
@@ -76,10 +76,10 @@ func acceptedCodings(h http.Header) (a accepted) {
 	return a
 }
 
-// least is less than any quality that a client can give.
+// least is below any quality that a client can give.
 const least = 0.0001
 
-// qualityOf is that of parameters such as " q=0.5", 1 if there are none.
+// qualityOf is the quality in parameters such as " q=0.5", 1 by default.
 func qualityOf(parameters string) (quality float64, ok bool) {
 	name, value, has := strings.Cut(parameters, "=")
 	if !has {
@@ -89,8 +89,8 @@ func qualityOf(parameters string) (quality float64, ok bool) {
 	return quality, err == nil && quality >= 0 && quality <= 1 && strings.EqualFold(strings.TrimSpace(name), "q")
 }
 
-// best is the coding for an answer of so many bytes. A client that accepts none gets
-// the answer as it is: that helps it more than an error.
+// best is the coding for an answer of size bytes. A client that accepts none gets the
+// answer uncompressed: that helps it more than an error.
 func (a *accepted) best(size int) coding {
 	if size < minCoded && a[identity] > 0 {
 		return identity

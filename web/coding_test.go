@@ -21,7 +21,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// decoded is the body without its coding.
+// decoded returns the body after removing its coding.
 func (a answer) decoded(t testing.TB) []byte {
 	t.Helper()
 	var r io.Reader = bytes.NewReader(a.body)
@@ -67,7 +67,7 @@ func TestAcceptedCodings(t *testing.T) {
 		if got := a.best(minCoded); got != want {
 			t.Errorf("%q: %v, want %v", header, got, want)
 		}
-		// What is short is left as it is, unless that is not accepted.
+		// A short answer stays uncompressed, unless the client does not accept that.
 		if got := a.best(minCoded - 1); got != identity && !strings.Contains(header, "identity;q=0, ") && !strings.Contains(header, "*;q=0, ") {
 			t.Errorf("%q: %v for what is short", header, got)
 		}
@@ -78,8 +78,8 @@ func TestAcceptedCodings(t *testing.T) {
 	}
 }
 
-// The same answers, compressed; with HEAD the same headers; and nothing is held at the
-// end.
+// The same answers, compressed; HEAD has the same headers; and at the end no memory is
+// held.
 func TestCompressed(t *testing.T) {
 	w := newSite(t, Options{Now: func() time.Time { return time.Unix(1e9, 0) }})
 	for target, kind := range map[string]string{
@@ -118,7 +118,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// A tag is of one coding, and of a state in all of them.
+// A tag is of one coding; If-Match takes the tags of all codings of a state.
 func TestTagsOfCodings(t *testing.T) {
 	w := newSite(t, Options{})
 	const fr, as = countries + "/items/FR", "Accept-Encoding: "
@@ -131,7 +131,7 @@ func TestTagsOfCodings(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		match, accept, tag string // tag: of 304, empty: 200
+		match, accept, tag string // tag: of the 304; empty: 200
 	}{
 		{has["gzip"], "gzip", has["gzip"]},
 		{"W/" + has["gzip"], "gzip", has["gzip"]},
@@ -154,7 +154,7 @@ func TestTagsOfCodings(t *testing.T) {
 			t.Errorf("%+v: %s, %v", c, a.Status, a.Header)
 		}
 	}
-	// A write over what was read compressed.
+	// Write over a state that was read compressed.
 	page := w.must(w.get(fr+"?f=html", as+"gzip"), http.StatusOK).Header.Get("ETag")
 	if !strings.HasSuffix(page, `-html-gzip"`) {
 		t.Errorf("a page's tag is %s", page)
@@ -165,7 +165,7 @@ func TestTagsOfCodings(t *testing.T) {
 	w.must(w.do("PATCH", fr, `{"properties":{"a":1}}`, asPatch, "If-Match: "+w.get(fr, as+"zstd").Header.Get("ETag")), http.StatusNoContent)
 }
 
-// Where there is no memory for an encoder, answers are sent as they are.
+// Without memory for an encoder, answers are sent uncompressed.
 func TestCompressingIsBounded(t *testing.T) {
 	w := newSite(t, Options{MaxAnswerBytes: 2*encoderBytes - 1})
 	a := w.must(w.get(countries+"/items?limit=100", "Accept-Encoding: gzip"), http.StatusOK)
@@ -177,8 +177,8 @@ func TestCompressingIsBounded(t *testing.T) {
 	}
 }
 
-// Compressing much takes turns.
-func TestCompressingTakesTurns(t *testing.T) {
+// Compressing a large answer takes several scheduling slots.
+func TestCompressingSharesSlots(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.grid(3000)
 	const all = empty + "?limit=3000&numberMatched=false"
@@ -186,7 +186,7 @@ func TestCompressingTakesTurns(t *testing.T) {
 		h := &countingHost{alone: alone{limits.NewSlots(1)}}
 		w.host = h
 		a := w.must(w.get(all, headers...), http.StatusOK)
-		// One that is over gives way to the next.
+		// A finished request releases its slot.
 		if err := h.RunStep(t.Context(), "next", func() {}); err != nil || h.active.Load() != 0 {
 			t.Errorf("%d turns are kept, %v", h.active.Load(), err)
 		}
@@ -199,7 +199,7 @@ func TestCompressingTakesTurns(t *testing.T) {
 	}
 }
 
-// Encoders are used by one answer after the other, by many at a time.
+// Encoders are reused by successive answers, and by many at a time.
 func TestEncodersAreShared(t *testing.T) {
 	w := newSite(t, Options{})
 	ids := []string{"FR", "AT", "ES", "IT", "CH"}
@@ -236,7 +236,7 @@ func TestEncode(t *testing.T) {
 		if _, err := encode(c, nil, text, func(int) error { return stop }); !errors.Is(err, stop) {
 			t.Errorf("%v: a pause's error: %v", c, err)
 		}
-		// What failed leaves nothing behind in an encoder.
+		// A failure leaves no state in an encoder.
 		for range 3 {
 			b, err := encode(c, nil, text, never)
 			a := answer{&http.Response{Header: http.Header{"Content-Encoding": {c.String()}}}, b}

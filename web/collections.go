@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// conformsTo are the conformance classes that there are.
+// conformsTo are the conformance classes of this server.
 var conformsTo = []string{
 	"http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/core",
 	"http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/oas30",
@@ -41,8 +41,8 @@ var conformsTo = []string{
 	"http://www.opengis.net/spec/ogcapi-tiles-1/1.0/conf/mvt",
 }
 
-// landing answers with what there is: a browser gets the map, unless it asks for
-// the plain page.
+// landing answers with the landing page: a browser gets the map, unless it asks for the
+// plain page.
 func (q *request) landing() error {
 	html, err := q.html(typeJSON)
 	if err != nil {
@@ -86,7 +86,7 @@ func (q *request) conformance() error {
 	return q.sendJSON(typeJSON, map[string]any{"conformsTo": conformsTo})
 }
 
-// about is a collection as the standard describes it.
+// about is the standard's description of a collection.
 type about struct {
 	ID          string   `json:"id"`
 	Title       string   `json:"title,omitempty"`
@@ -95,7 +95,7 @@ type about struct {
 	ItemType    string   `json:"itemType"`
 	CRS         []string `json:"crs"`
 	Links       []link   `json:"links"`
-	Count       int      `json:"itemCount"` // not of the standard
+	Count       int      `json:"itemCount"` // not in the standard
 }
 
 type extent struct {
@@ -107,7 +107,7 @@ type spatial struct {
 	CRS  string       `json:"crs"`
 }
 
-// crs84 is longitude and latitude of WGS 84.
+// crs84 is WGS 84 longitude and latitude.
 const crs84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 
 // aboutOf describes a collection.
@@ -143,11 +143,11 @@ func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, er
 	return a, d, nil
 }
 
-// firstPageMisleads reports whether GDAL should take the properties from the schema.
-// By default it takes those that the first page has, and drops all others. It reads
-// the schema (3.6, at least) if a link has the relation that drafts of the standard
-// had, describedBy with a capital letter; but of a number or boolean that may be
-// null, or a whole number, it knows the type from features only.
+// firstPageMisleads reports whether GDAL should take the properties from the schema. By
+// default GDAL takes the properties of the first page, and drops all others. It reads
+// the schema (3.6, at least) if a link has the relation of the standard's drafts,
+// describedBy with a capital letter. But it learns the type of a number or boolean that
+// may be null, or of a whole number, from features only.
 func firstPageMisleads(d *store.Description) bool {
 	sparse := false
 	for _, p := range d.Properties {
@@ -188,7 +188,7 @@ func (q *request) collections() error {
 	p := &limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer p.End()
 	for i, c := range served {
-		if i > 0 { // A description takes up to a millisecond.
+		if i > 0 { // One description takes up to a millisecond.
 			if err := p.Pause(); err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (q *request) collections() error {
 		}
 		a, _, err := q.aboutOf(c)
 		if err != nil {
-			continue // It was dropped meanwhile.
+			continue // The collection was dropped meanwhile.
 		}
 		a.Links = append(a.Links, link{q.at("", "collections", a.ID), "self", typeJSON, "the collection"})
 		all = append(all, a)
@@ -214,8 +214,8 @@ func (q *request) collections() error {
 	}{links, all})
 }
 
-// aboutBytes is what a description takes, with title and description as long as
-// package api lets them be.
+// aboutBytes is the size of a description whose title and description are as long as
+// package api allows.
 const aboutBytes = 2*api.MaxTextBytes + 4<<10
 
 func (q *request) collection() error {

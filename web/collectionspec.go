@@ -12,14 +12,14 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// describedMembers are those of GET's answer that say nothing of what a collection is to
-// be: a client may send them back.
+// describedMembers are the members of GET's answer that do not specify a collection: a
+// client may send them back.
 var describedMembers = []string{"links", "extent", "itemCount"}
 
-// spec is what a body says of a collection. nil: nothing.
+// spec is the specification of a collection in a body. nil: not given.
 type spec struct{ id, title, description *string }
 
-// specIn is the spec in the body, which may be empty if that is optional.
+// specIn reads the spec in the body, which may be empty if it is optional.
 func (q *request) specIn(optional bool, types ...string) (s spec, err error) {
 	if optional && q.r.ContentLength == 0 {
 		return s, nil
@@ -38,7 +38,7 @@ func specOf(body []byte) (s spec, err error) {
 	bad := func(format string, args ...any) (spec, error) {
 		return s, &statusError{http.StatusBadRequest, "the body: " + fmt.Sprintf(format, args...)}
 	}
-	// It bounds how deep the text is, which package json does not.
+	// CompactProperties bounds the nesting depth of the text; package json does not.
 	whole, err := feature.CompactProperties(body)
 	if err != nil {
 		return s, fmt.Errorf("the body: %w", err)
@@ -77,7 +77,7 @@ func specOf(body []byte) (s spec, err error) {
 			}
 			continue
 		}
-		text := "" // of null
+		text := "" // the value of null
 		if err := json.Unmarshal(value, &text); err != nil {
 			return bad("%s is %.40s, want a text", name, value)
 		}
@@ -89,7 +89,7 @@ func specOf(body []byte) (s spec, err error) {
 	return s, nil
 }
 
-// isOf is an error if the body has another id than the path.
+// isOf returns an error if the body's id differs from the path's.
 func (s *spec) isOf(name string) error {
 	if s.id != nil && *s.id != name {
 		return &statusError{http.StatusBadRequest, fmt.Sprintf("the body's id is %.200q, and that of the path %.200q: ids do not change", *s.id, name)}
@@ -97,7 +97,7 @@ func (s *spec) isOf(name string) error {
 	return nil
 }
 
-// alter is o with what the spec says.
+// alter is o with the spec's values.
 func (s *spec) alter(o store.CollectionOptions) store.CollectionOptions {
 	if s.title != nil {
 		o.Title = *s.title

@@ -13,28 +13,28 @@ import (
 
 // Compressing answers (docs/decisions/compression.md)
 //
-// An answer is whole when it is sent, so it is compressed as a whole, and its length
-// is known: HEAD has the same headers as GET, and an encoder is in use for as long as
-// it computes, not for as long as a client takes its answer.
+// An answer is complete when it is sent, so it is compressed as a whole, and its length
+// is known: HEAD has the same headers as GET. An encoder is in use only while it
+// computes, not while a client takes its answer.
 
 const (
-	// encoderBytes is more than either encoder has: 0.9 MB were measured.
+	// encoderBytes is more than either encoder takes: 0.9 MB were measured.
 	encoderBytes = 1 << 20
-	// zstdWindow is how far back zstd looks, four times as far as gzip can. A larger
-	// one makes answers of 1 MB 3% smaller, and encoders twice as large.
+	// zstdWindow is zstd's window, four times gzip's largest. A larger window makes
+	// answers of 1 MB 3% smaller, and encoders twice as large.
 	zstdWindow = 128 << 10
-	// codedStep is what is compressed between two pauses: 0.2 ms.
+	// codedStep is the number of bytes compressed between two pauses: 0.2 ms.
 	codedStep = 64 << 10
 )
 
-// encoder is one of the two.
+// encoder is either encoder.
 type encoder interface {
 	io.WriteCloser
 	Reset(io.Writer)
 }
 
-// encoders that are not in use. The fastest levels: others make answers a few percent
-// smaller and take two to five times as long.
+// encoders pools unused encoders, at the fastest levels: other levels make answers a
+// few percent smaller and take two to five times as long.
 var encoders = [codings]sync.Pool{
 	gzipCoding: {New: func() any {
 		e, err := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed)
@@ -53,12 +53,12 @@ var encoders = [codings]sync.Pool{
 	}},
 }
 
-// encode appends body by a coding to dst, and calls pause now and then, whose error
-// ends it, as does a result that is no smaller (errTooLong).
+// encode appends body to dst in coding c. It calls pause between steps. It ends with
+// pause's error, or with errTooLong if the result is no smaller than body.
 func encode(c coding, dst, body []byte, pause func(size int) error) ([]byte, error) {
 	e := encoders[c].Get().(encoder)
 	defer func() {
-		e.Reset(io.Discard) // It must not keep dst.
+		e.Reset(io.Discard) // The encoder must not keep dst.
 		encoders[c].Put(e)
 	}()
 	out := appender{dst, len(dst) + len(body)}
@@ -79,7 +79,7 @@ func encode(c coding, dst, body []byte, pause func(size int) error) ([]byte, err
 	return out.b, err
 }
 
-// appender is a slice to write to, until it is too long.
+// appender appends what is written to a slice, up to a maximum length.
 type appender struct {
 	b    []byte
 	most int
@@ -95,8 +95,8 @@ func (a *appender) Write(p []byte) (int, error) {
 
 var errTooLong = errors.New("web: an answer does not become smaller")
 
-// compress makes an answer's body smaller, into out. Not ok: it stays as it is, because
-// it does not become smaller, or because there is no memory for that.
+// compress compresses an answer's body into out. If ok is false the body stays as it
+// is: it does not become smaller, or there is no memory for an encoder.
 func (q *request) compress(c coding, out *[]byte, body []byte) (ok bool) {
 	if q.account.Take(encoderBytes) != nil {
 		return false

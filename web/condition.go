@@ -13,23 +13,23 @@ import (
 
 // Preconditions
 //
-// A write reads what there is, judges the headers by it, and then writes under the
-// condition that it still is so: that revision, or none. If another write came
-// between, it begins again:
+// A write reads the present feature, judges the headers by its revision, and then
+// writes on condition that this revision is still current, or that the feature is still
+// absent. If another write came between, it begins again:
 //
 //	read -> If-Match, If-None-Match -> write if still so -> done
 //	 ^------------------ another was sooner ---------|
 //
-// Each time another write was made, so all together they go on. A write without
-// these headers that was beaten as often as writeTries tells gives up, by 503.
+// Each repetition means that another write succeeded, so the writes together make
+// progress. A write without these headers fails with 503 after writeTries attempts.
 
-// writeTries is more often than writes of one feature meet by chance: with ten
-// clients that do nothing else, each is beaten nine times in a row now and then.
+// writeTries is more than writes of one feature collide by chance: with ten clients
+// that do nothing else, each sometimes loses nine times in a row.
 const writeTries = 100
 
-// under has write called with the feature as it is, nil: there is none, and the
-// condition to write under. It returns the revision that was written over, 0: none.
-// absent: the feature may be written where there is none.
+// under calls write with the present feature (nil: none) and the condition to write
+// under. It returns the revision that was written over, 0 for none. absent says that
+// write may create the feature.
 func (q *request) under(c api.FeatureCollection, id string, absent bool,
 	write func(is *store.Found, cond kv.Condition) error,
 ) (was uint64, err error) {
@@ -65,7 +65,7 @@ func (q *request) under(c api.FeatureCollection, id string, absent bool,
 	return 0, &statusError{http.StatusServiceUnavailable, fmt.Sprintf("feature %.200q was written by others %d times meanwhile", id, writeTries)}
 }
 
-// judge is 412 unless the headers allow to write over a revision, 0: over none.
+// judge returns 412 unless the headers allow overwriting revision was; 0: no feature.
 func judge(h http.Header, was uint64) error {
 	same := func(all []string) bool {
 		return was != 0 && slices.ContainsFunc(all, func(t string) bool {

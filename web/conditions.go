@@ -7,21 +7,20 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// conditions takes the parameters that say which features are meant: datetime,
-// filter, properties and, if it is among the others that the page has, bbox. What is
-// left over is refused.
+// conditions takes the parameters that select features: datetime, filter, properties
+// and, if the page has it among its others, bbox. It refuses all remaining parameters.
 func (q *request) conditions(c api.FeatureCollection, others ...string) (query store.Query, rest *rest, err error) {
 	if slices.Contains(others, "bbox") {
 		if query.Area, err = q.params.bbox(); err != nil {
 			return query, nil, err
 		}
-		query.Nowhere = query.Area != nil // An area of the filter is no bbox.
+		query.Nowhere = query.Area != nil // An area in the filter is no bbox.
 	}
 	return q.conditionsIn(c, query, others...)
 }
 
-// conditionsIn is conditions of features in the area that the query has, where bbox, if the
-// page has it, is no condition.
+// conditionsIn is conditions of features in the query's area. There bbox, if the page has
+// it, is not a condition.
 func (q *request) conditionsIn(c api.FeatureCollection, query store.Query, others ...string) (_ store.Query, rest *rest, err error) {
 	p := &q.params
 	when, err := p.datetime(q.o.Time)

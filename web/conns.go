@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 )
 
-// boundedListener accepts connections as far as their sources may have more.
-// A connection over the budget is closed.
+// boundedListener accepts connections within the budget of their source, and closes
+// those over the budget.
 type boundedListener struct {
 	net.Listener
 	open *limits.Budget
@@ -28,7 +28,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		if inner.LocalAddr().Network() == "unix" {
 			c.source = "unix"
 		}
-		// Closing a socket does not wait. Its reader then gives back the account.
+		// Closing a socket does not block. Its reader then releases the account.
 		c.account = l.open.Open(c.source, func(error) { inner.Close() })
 		if c.account.Take(1) == nil {
 			return c, nil
@@ -42,20 +42,20 @@ type boundedConn struct {
 	net.Conn
 	account  *limits.Account
 	idle     time.Duration
-	source   string // of its requests
-	loopback bool   // it came in at a loopback address
+	source   string // the source of its requests
+	loopback bool   // accepted at a loopback address
 	once     sync.Once
 
-	gathering bool // of the goroutine that writes
+	gathering bool // used by the goroutine that writes
 	gathered  []byte
 
 	turn limits.HandshakeSlot
 }
 
-// HandshakeSlot is that of its TLS handshake.
+// HandshakeSlot is the scheduling slot of the connection's TLS handshake.
 func (c *boundedConn) HandshakeSlot() *limits.HandshakeSlot { return &c.turn }
 
-// Source is that of its requests.
+// Source is the source of the connection's requests.
 func (c *boundedConn) Source() string { return c.source }
 
 func (c *boundedConn) Read(p []byte) (n int, err error) {
@@ -67,10 +67,10 @@ func (c *boundedConn) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Write ends the connection of a peer that takes nothing from its socket. What is
-// written at once is at most a chunk (body.go), or a frame of HTTP/2.
+// Write closes the connection of a peer that takes nothing from its socket. One write
+// is at most a chunk (body.go), or a frame of HTTP/2.
 func (c *boundedConn) Write(p []byte) (int, error) {
-	c.turn.Begin() // The peer may have no room.
+	c.turn.Begin() // The write may block on the peer.
 	if c.gathering {
 		c.gathered = append(c.gathered, p...)
 		return len(p), nil
@@ -81,12 +81,12 @@ func (c *boundedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// gather has the next writes wait for release, which writes them at once: net/http
+// gather buffers the next writes until release sends them in one write: net/http
 // divides an answer of more than 4 KiB, and each part wakes the client. It is for the
-// goroutine of a request of HTTP/1 without TLS, which is the only one to write then.
+// goroutine of an HTTP/1 request without TLS, which then is the only writer.
 func (c *boundedConn) gather(buffer []byte) { c.gathering, c.gathered = true, buffer[:0] }
 
-// release returns the buffer of gather.
+// release sends the buffered writes and returns gather's buffer.
 func (c *boundedConn) release() (buffer []byte, err error) {
 	buffer = c.gathered
 	c.gathering, c.gathered = false, nil
@@ -94,7 +94,7 @@ func (c *boundedConn) release() (buffer []byte, err error) {
 	return buffer, err
 }
 
-// SetWriteDeadline and SetDeadline leave deadlines of writes to Write.
+// SetWriteDeadline and SetDeadline leave write deadlines to Write.
 func (c *boundedConn) SetWriteDeadline(time.Time) error { return nil }
 func (c *boundedConn) SetDeadline(t time.Time) error    { return c.Conn.SetReadDeadline(t) }
 

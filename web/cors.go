@@ -6,11 +6,11 @@ import (
 	"net/url"
 )
 
-// A browser shows a page of one web site answers of another only if that one
-// allows it (CORS), and asks first for what a form could not send. Independent of
-// that, it says from which site a request comes, and writes from others are
-// refused here: a page that somebody happens to look at cannot use that he reaches
-// the server, or has given it a key.
+// A browser shows a page of one web site the answers of another site only if the other
+// site allows it (CORS). Before requests that a form cannot send, it asks first.
+// Independent of that, the browser says from which site a request comes, and writes
+// from other sites are refused here: a page that a user happens to visit cannot exploit
+// that his browser reaches the server, or has a key of it.
 
 // trust checks Options.Origin and Options.URL.
 func (s *Server) trust() error {
@@ -34,8 +34,8 @@ func (s *Server) trust() error {
 	return nil
 }
 
-// allowOrigin tells a browser what it may show, and reports whether that was all it
-// asked.
+// allowOrigin sends the headers by which a browser lets a page read the answer, and
+// reports whether the request was a preflight, which they answer in full.
 func (q *request) allowOrigin(p page) (answered bool) {
 	if q.o.Origin == "" {
 		return false

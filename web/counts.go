@@ -10,16 +10,16 @@ import (
 	"github.com/catfish-index/catfish/web/tile"
 )
 
-// Counts of features by cells, for clusters and heat maps (tile.Builder.Counts): the cells of a
-// zoom that have something in them, as GeoJSON.
+// Counts of features by cells, for clusters and heat maps (tile.Builder.Counts): the
+// non-empty cells of a zoom, as GeoJSON.
 
 const (
 	countsPattern = "/collections/{collectionId}/counts"
-	// cellBytes is what a cell takes until it is written.
+	// cellBytes is the memory of a cell until it is written.
 	cellBytes = 40
 )
 
-// counts answers with how many features there are in each cell of an area.
+// counts answers with the number of features in each cell of an area.
 func (q *request) counts() error {
 	c, err := q.findStored()
 	if err != nil {
@@ -75,7 +75,7 @@ func (q *request) counts() error {
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
 
-// zoom is that of the cells of /counts.
+// zoom is the zoom of the cells of /counts.
 func (p *params) zoom() (int, error) {
 	text, ok := p.take("zoom")
 	n, err := strconv.ParseUint(text, 10, 31)
@@ -88,7 +88,7 @@ func (p *params) zoom() (int, error) {
 	return int(n), nil
 }
 
-// counted is tile.Builder.Counts. Few count at a time, as few draw: the memory is the same.
+// counted is tile.Builder.Counts. Few run at a time, as with drawings: the memory is the same.
 func (q *request) counted(c *store.Collection, area *[4]float64, zoom int, o tile.Options) (cells []tile.Cell, sampled int, err error) {
 	p := q.pacer(&o)
 	defer p.End()

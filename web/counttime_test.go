@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// A request counts for some time and then leaves numberMatched out. Its page is the same,
-// and what it has looked at all features for is counted.
+// A request counts for a limited time and then omits numberMatched. Its page stays the
+// same, and a page that needs a look at all features is counted.
 func TestCountTime(t *testing.T) {
 	const n = 3000
 	var clock, step atomic.Int64
@@ -23,14 +23,14 @@ func TestCountTime(t *testing.T) {
 	for _, c := range []struct {
 		query   string
 		matched int
-		always  bool // The page takes a look at all features.
+		always  bool // The page requires a look at all features.
 	}{
 		{"even=true", n / 2, false}, {"n=2999", 1, true}, {"n=-1", 0, true}, {"limit=10000&even=true", n / 2, true},
 		{"bbox=-180,-90,180,90&even=true", n / 2, false}, {"bbox=-180,-90,180,90&n=2999", 1, true}, {"bbox=-180,-90,180,90", n, false},
 		{"filter=" + or + "even=true", n / 2, false}, {"filter=" + or + "n=2999", 1, true}, {"bbox=-180,-90,180,90&filter=" + or + "even=true", n / 2, false},
 		{"even=true&after=p200", n / 2, false}, {"bbox=-180,-90,180,90&even=true&after=p200", n / 2, false}, {"filter=" + or + "even=true&after=p200", n / 2, false},
 		{"n=5&after=p200", 1, false},
-		// Their ids are far behind, so a walk would not meet them soon.
+		// Their ids are late in the order, so a walk would not meet them soon.
 		{"limit=1&bbox=-180,-90,180,90&filter=n%3E=300+AND+n%3C1000", 700, true}, {"limit=1&filter=" + or + "n%3E=300+AND+n%3C1000", 700, true},
 	} {
 		for _, late := range []bool{false, true} {

@@ -10,16 +10,16 @@ import (
 
 // Times
 //
-// The time of a feature is one property (Options.Time), a text: a moment by RFC
-// 3339, or a date, which is the whole day in UTC. Parameter datetime is a moment, a
-// date, or two of them with a slash between, of which one may be ".." or empty:
-// open. A feature that has no time is in all of them, as the standard wants it.
+// The time of a feature is one property (Options.Time), a text: a moment by RFC 3339,
+// or a date, which is the whole day in UTC. Parameter datetime is a moment, a date, or
+// two of them with a slash between; either may be ".." or empty, which means open. A
+// feature without a time matches every interval, as the standard requires.
 
-// interval is from one moment to another, both included. Zero: open.
+// interval is a closed interval of time. A zero end is open.
 type interval struct{ from, to time.Time }
 
-// datetime is the condition of parameter datetime on a property, in the language
-// of filters; empty: none.
+// datetime is parameter datetime as a condition on a property, in the language of
+// filters; empty if the parameter is absent.
 func (p *params) datetime(property string) (string, error) {
 	text, ok := p.take("datetime")
 	if !ok {
@@ -59,21 +59,21 @@ func parseInterval(text string) (in interval, err error) {
 	return in, nil
 }
 
-// parseTime is the first and the last moment of a time or date.
+// parseTime returns the first and the last moment of a time or date.
 func parseTime(text string) (first, last time.Time, err error) {
 	if first, err = time.Parse(time.DateOnly, text); err == nil {
 		last = first.AddDate(0, 0, 1).Add(-1)
 	} else if first, err = time.Parse(time.RFC3339, text); err == nil {
 		last = first
 	}
-	// What package filter can compute with.
+	// Package filter computes with these years only.
 	if err != nil || first.UTC().Year() < 1 || last.UTC().Year() > 9999 {
 		return first, last, fmt.Errorf("%.40q is neither a time nor a date", text)
 	}
 	return first, last, nil
 }
 
-// filter is true for a feature whose property is in the interval, or is no text.
+// filter is a condition: the property is in the interval, or is not a text.
 func (in interval) filter(property string) string {
 	p := "properties[" + strconv.Quote(property) + "]"
 	at := func(clock string) string {

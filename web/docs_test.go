@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// words cuts a line of a shell, with its quotes.
+// words splits a shell line into words, with its quotes.
 func words(line string) (all []string) {
 	for _, m := range regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`).FindAllString(line, -1) {
 		if m == "#" {
@@ -25,8 +25,7 @@ func words(line string) (all []string) {
 	return all
 }
 
-// The examples of docs/http.md are answered with the status that stands beside
-// them.
+// The examples of docs/http.md are answered with the status that stands beside them.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../docs/http.md")
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Whatever a test asks for, the OpenAPI document has the status and the media type
+// For every request of a test, the OpenAPI document has the status and the media type
 // of the answer (/conf/oas30/completeness): do calls documented each time.
 
-// operationAt is the operation of the document that a request is.
+// operationAt is the document's operation for a request.
 func operationAt(doc object, r *http.Request) (op object, ok bool) {
 	method := strings.ToLower(r.Method)
 	if method == "head" {
@@ -33,7 +33,7 @@ func (w *site) documented(r *http.Request, res *http.Response) {
 	doc := (&request{Server: w.Server, r: newRequest()}).document(nil)
 	op, ok := operationAt(doc, r)
 	if !ok {
-		return // a path or method that is not there
+		return // a path or method that does not exist
 	}
 	answer, ok := op["responses"].(object)[fmt.Sprint(res.StatusCode)].(object)
 	if !ok {

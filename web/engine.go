@@ -15,27 +15,27 @@ import (
 
 // The engine room
 //
-//	GET    /engine          what serves, and what a load may be
-//	GET    /engine/events   how it goes, each second (text/event-stream)
+//	GET    /engine          the server, and the limits of a load
+//	GET    /engine/events   measurements, each second (text/event-stream)
 //	POST   /engine/load     starts clients that search
 //	DELETE /engine/load     ends them
 //
-// It is of the whole server, so with keys it needs role admin for all collections.
+// It concerns the whole server, so with keys it needs role admin for all collections.
 // docs/engine.md has the shapes.
 
-// Engine is what the engine room shows, and starts. *engine.Room is one. The methods
-// are safe for concurrent use.
+// Engine is the engine room's view of a server and its load. *engine.Room is one. The
+// methods are safe for concurrent use.
 type Engine interface {
-	// Describe says what serves.
+	// Describe describes the server.
 	Describe() EngineInfo
-	// Follow gives a snapshot each second until stop is called. Who does not take
-	// one before the next gets the later one.
+	// Follow sends a snapshot each second until stop is called. A receiver that is late
+	// gets the latest snapshot only.
 	Follow() (snapshots <-chan EngineSnapshot, stop func())
-	// Start starts a load. Its clients show that key, if the server wants one. The
+	// Start starts a load. Its clients use that key, if the server requires one. The
 	// error wraps ErrEngineOff, ErrEngineBusy or ErrEngineLoad, or says that the
 	// clients could not begin.
 	Start(l EngineLoad, key string) (EngineLoad, error)
-	// Stop ends the load, if there is one, and waits for that.
+	// Stop ends the load, if there is one, and waits until it has ended.
 	Stop()
 }
 
@@ -43,18 +43,18 @@ type Engine interface {
 var (
 	// ErrEngineOff: this server starts no load.
 	ErrEngineOff = errors.New("this server starts no load (serve --engine-load)")
-	// ErrEngineBusy: one is under way.
+	// ErrEngineBusy: a load is running.
 	ErrEngineBusy = errors.New("a load is under way")
 	// ErrEngineLoad: a value is out of its limits, or there is no such collection.
 	ErrEngineLoad = errors.New("bad load")
 )
 
-// EngineInfo says what serves.
+// EngineInfo describes the server.
 type EngineInfo struct {
 	Version    string            `json:"version"`
-	Address    string            `json:"address"`    // that clients dial
+	Address    string            `json:"address"`    // the address that clients dial
 	Transports []EngineTransport `json:"transports"` // best first
-	Workers    int               `json:"workers"`    // of each transport; 0: one for each connection
+	Workers    int               `json:"workers"`    // per transport; 0: one for each connection
 	Cores      float64           `json:"cores"`
 	Heartbeat  float64           `json:"heartbeat_seconds"`
 	Memory     int64             `json:"memory_limit_bytes"`
@@ -64,20 +64,20 @@ type EngineInfo struct {
 // EngineTransport is a way to reach the server.
 type EngineTransport struct {
 	Name   string `json:"name"`
-	Words  string `json:"words"`            // what it is, and whether it is RDMA hardware
+	Words  string `json:"words"`            // a description, and whether it is RDMA hardware
 	Detail string `json:"detail,omitempty"` // device, port, addresses
 }
 
-// EngineMayLoad says whether a load may be started, and of what size.
+// EngineMayLoad says whether a load may be started, and its limits.
 type EngineMayLoad struct {
 	Allowed     bool     `json:"allowed"`
 	MaxClients  int      `json:"max_clients"`
 	MaxSeconds  int      `json:"max_seconds"`
 	Policies    []string `json:"policies,omitempty"`
-	Collections []string `json:"collections,omitempty"` // that may be searched
+	Collections []string `json:"collections,omitempty"` // those that may be searched
 }
 
-// EngineLoad is a load: clients that search, in processes of their own.
+// EngineLoad is a load: clients that search, in their own processes.
 type EngineLoad struct {
 	Clients    int    `json:"clients"`
 	Seconds    int    `json:"seconds"`
@@ -85,48 +85,48 @@ type EngineLoad struct {
 	Policy     string `json:"policy"`
 }
 
-// EngineSnapshot is how it went since the one before.
+// EngineSnapshot has the measurements since the previous snapshot.
 type EngineSnapshot struct {
 	At      time.Time      `json:"at"`
-	Seconds float64        `json:"seconds"` // since the one before
+	Seconds float64        `json:"seconds"` // since the previous snapshot
 	Server  EngineServer   `json:"server"`
-	Run     *EngineRun     `json:"load"` // null: none is under way
+	Run     *EngineRun     `json:"load"` // null: no load is running
 	Clients []EngineClient `json:"clients"`
-	// Ended says how the last load ended, if it ended since the snapshot before.
+	// Ended says how the last load ended, if it ended since the previous snapshot.
 	Ended string `json:"ended,omitempty"`
 }
 
-// EngineServer is what the server sees: messages and connections. Reads are
-// one-sided, so it sees none of them.
+// EngineServer is the server's view: messages and connections. Reads are one-sided, so
+// the server sees none of them.
 type EngineServer struct {
-	CPU      float64          `json:"cpu"`     // of its cores, by all processes, as heartbeats carry it; 0 to 1
+	CPU      float64          `json:"cpu"`     // utilisation of its cores by all processes, as heartbeats carry it; 0 to 1
 	OwnCPU   float64          `json:"own_cpu"` // by this process
 	Busy     float64          `json:"busy"`    // share of the workers' time, as heartbeats carry it
-	Waiting  uint32           `json:"waiting"` // requests
+	Waiting  uint32           `json:"waiting"` // requests that wait
 	Channels []EngineChannels `json:"transports"`
-	Services []EngineService  `json:"services"` // HTTP and gRPC, those that are there
+	Services []EngineService  `json:"services"` // HTTP and gRPC, if served
 }
 
-// EngineService is what is asked over HTTP or gRPC, by all clients. Times are those of
-// the requests that ended since the snapshot before, 0 if there were none.
+// EngineService counts requests over HTTP or gRPC, of all clients. Times are those of
+// the requests that ended since the previous snapshot, 0 if there were none.
 type EngineService struct {
 	Name     string  `json:"name"`                // http or grpc
 	Requests float64 `json:"requests_per_second"` // without streams
-	Failed   float64 `json:"failed_per_second"`   // of them, by the server's fault
+	Failed   float64 `json:"failed_per_second"`   // of these, by the server's fault
 	P50      float64 `json:"p50_us"`
 	P99      float64 `json:"p99_us"`
-	Streams  int     `json:"streams"` // that are open
+	Streams  int     `json:"streams"` // open streams
 }
 
-// EngineChannels are those of one transport, by all clients.
+// EngineChannels counts the channels of one transport, of all clients.
 type EngineChannels struct {
 	Name         string  `json:"name"`
 	Connections  int     `json:"connections"`
-	ReadChannels int     `json:"read_channels"` // that clients may read by
+	ReadChannels int     `json:"read_channels"` // those that clients may read by
 	Messages     float64 `json:"messages_per_second"`
 }
 
-// EngineRun is a load that is under way.
+// EngineRun is a running load.
 type EngineRun struct {
 	EngineLoad
 	State   string  `json:"state"` // starting or running
@@ -144,16 +144,16 @@ type EngineClient struct {
 	FellBack  float64 `json:"fell_back_per_second"` // begun by reads, ended by a message
 	Share     float64 `json:"offloaded_share"`      // 0 to 1
 	Reads     float64 `json:"reads_per_second"`
-	Restarts  float64 `json:"restarts_per_second"`   // searches begun anew
+	Restarts  float64 `json:"restarts_per_second"`   // searches that began again
 	Torn      float64 `json:"torn_reads_per_second"` // nodes read again
 	P50       float64 `json:"p50_us"`
 	P99       float64 `json:"p99_us"`
-	// Histogram has how many searches took up to 2^i us, but more than 2^(i-1); the
-	// last one all others.
+	// Histogram[i] counts the searches that took up to 2^i us, but more than 2^(i-1);
+	// the last element counts all longer ones.
 	Histogram []int64 `json:"histogram"`
 }
 
-// enginePages and engineStream are there with Options.Engine.
+// enginePages and engineStream are served with Options.Engine.
 var (
 	enginePages = []page{
 		{"/engine", false, map[string]func(*request) error{http.MethodGet: (*request).engine}},
@@ -164,7 +164,7 @@ var (
 	engineStream = page{"/engine/events", false, map[string]func(*request) error{http.MethodGet: (*request).engineEvents}}
 )
 
-// mayEngine is an error unless the key, if there are keys, is of who runs the server.
+// mayEngine returns an error unless the key, if keys are used, is an administrator's.
 func (q *request) mayEngine() error {
 	if err := q.may("*", access.Admin); err != nil {
 		return err
@@ -191,12 +191,12 @@ func (q *request) sendEngine(status int, v any) error {
 	return q.send(status, typeJSON, append(b, '\n'))
 }
 
-// startLoad starts a load, of the values in the body or their defaults.
+// startLoad starts a load with the values in the body or their defaults.
 func (q *request) startLoad() error {
 	if err := q.mayEngine(); err != nil {
 		return err
 	}
-	// No form can send that, so no page of another site can, unless CORS lets it.
+	// No form can send JSON, so no page of another site can, unless CORS lets it.
 	if t, _, err := mime.ParseMediaType(q.r.Header.Get("Content-Type")); err != nil || t != typeJSON {
 		return &statusError{http.StatusUnsupportedMediaType, fmt.Sprintf("header Content-Type is %.100q, want %s", q.r.Header.Get("Content-Type"), typeJSON)}
 	}
@@ -249,7 +249,7 @@ func (q *request) engineEvents() error {
 	if q.r.Method == http.MethodHead {
 		return nil
 	}
-	err = e.flush() // The client learns that it is connected.
+	err = e.flush() // The client sees that it is connected.
 	for err == nil {
 		select {
 		case <-q.ctx.Done():

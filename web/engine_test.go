@@ -64,7 +64,7 @@ func TestEngine(t *testing.T) {
 		w.problem(w.do("POST", "/engine/load", bad, asJSON), http.StatusBadRequest)
 	}
 	w.problem(w.do("POST", "/engine/load", "{}"), http.StatusUnsupportedMediaType)
-	// A page of another site can start nothing.
+	// A page of another site cannot start a load.
 	w.problem(w.do("POST", "/engine/load", "{}", asJSON, "Sec-Fetch-Site: cross-site"), http.StatusForbidden)
 	w.problem(w.do("DELETE", "/engine/load", "", "Sec-Fetch-Site: cross-site"), http.StatusForbidden)
 	for err, status := range map[error]int{ErrEngineOff: 403, ErrEngineBusy: 409, ErrEngineLoad: 400, errors.New("x"): 500} {
@@ -79,7 +79,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// Only who may do all may look at the whole server; and its key is the load's.
+// Only an administrator's key may look at the whole server; the load uses the same key.
 func TestEngineKeys(t *testing.T) {
 	keys, k := testKeys(t, "countries:admin", "*:write", "*:admin")
 	room := newFakeRoom()
@@ -97,7 +97,7 @@ func TestEngineKeys(t *testing.T) {
 	}
 }
 
-// Snapshots come one by one, and the stream ends with the server.
+// Snapshots arrive one by one, and the stream ends when the server stops.
 func TestEngineEvents(t *testing.T) {
 	room := newFakeRoom()
 	w := newSite(t, Options{Engine: room, MaxStreams: 2})
@@ -141,5 +141,5 @@ func TestEngineEvents(t *testing.T) {
 	if e, err := readEvent(from); err != nil || e.retry == "" {
 		t.Errorf("at the end: %+v, %v", e, err)
 	}
-	room.following.Wait() // Nobody follows any more.
+	room.following.Wait() // No client follows any more.
 }

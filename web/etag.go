@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// The ETag of a feature is its revision, which no two states of a collection's
-// feature share:
+// The ETag of a feature is its revision, which is unique among the states of a
+// collection's feature:
 //
 //	"r4711"            as GeoJSON
 //	"r4711-html"       as a page
 //	"r4711-html-gzip"  as a page, compressed
 //
 // Strong tags of different bytes differ, so each coding has its own (RFC 9110 section
-// 8.8.3.3). If-Match names states that a write may replace: each form means the same
-// state there, as whoever asked for the feature does not choose how it was compressed.
+// 8.8.3.3). If-Match names states that a write may replace. There all forms mean the
+// same state, because a client does not choose how its answer was compressed.
 
 func etag(revision uint64, html bool) string {
 	if html {
@@ -24,7 +24,7 @@ func etag(revision uint64, html bool) string {
 	return `"r` + strconv.FormatUint(revision, 10) + `"`
 }
 
-// tags are the entity tags of a header, and whether it is *.
+// tags returns the entity tags of a header, and whether the header is *.
 func tags(h http.Header, name string) (all []string, any bool) {
 	for _, v := range h.Values(name) {
 		for t := range strings.SplitSeq(v, ",") {
@@ -38,12 +38,12 @@ func tags(h http.Header, name string) (all []string, any bool) {
 	return all, any
 }
 
-// withCoding is the tag of an answer that is compressed, from that of one that is not.
+// withCoding is the tag of a compressed answer, given the uncompressed answer's tag.
 func withCoding(tag string, c coding) string {
 	return strings.TrimSuffix(tag, `"`) + "-" + c.String() + `"`
 }
 
-// withoutCoding takes withCoding back.
+// withoutCoding reverts withCoding.
 func withoutCoding(tag string) (string, coding) {
 	for _, c := range []coding{zstdCoding, gzipCoding} {
 		if own, ok := strings.CutSuffix(tag, "-"+c.String()+`"`); ok {
@@ -53,9 +53,9 @@ func withoutCoding(tag string) (string, coding) {
 	return tag, identity
 }
 
-// unchanged sets the tag of what a GET asks for, and answers 304 if the client has it
-// (If-None-Match), in a coding that it accepts. The answer then has the tag of what
-// the client has, by which a cache knows which of several answers is meant.
+// unchanged sets the ETag of a GET's answer, and answers 304 if the client has that
+// version (If-None-Match) in a coding that it accepts. The 304 then has the tag of the
+// client's version, by which a cache knows which of several answers is meant.
 func (q *request) unchanged(tag string) bool {
 	h := q.w.Header()
 	h.Set("ETag", tag)

@@ -19,26 +19,26 @@ import (
 //	REVISION-HISTORY-RANK+NAME    and those of the next revision up to one area
 //
 // HISTORY has 16 hexadecimal digits. The second form is for a write that has events of
-// several areas: their order is that of the store, by rank (0: it leaves the area, 1: all
-// else) and name, which is in base64url. A revision alone is taken, too.
+// several areas: they have the store's order, by rank (0: the feature leaves the area, 1:
+// all other events) and name, which is in base64url. A revision alone is accepted, too.
 
-// position is up to where events were sent: a revision, and the history that counts
-// it (store.WatchOptions), and what was sent of the next revision.
+// position is the end of the sent events: a revision, the history that counts it
+// (store.WatchOptions), and the last event sent of the next revision.
 type position struct {
 	revision, history uint64
 	next              mark
 }
 
-// mark is an event among those of one revision; zero: it is before all of them.
+// mark is an event among those of one revision; zero: before all of them.
 type mark struct {
 	some  bool
-	enter bool // or another kind than Exit
+	enter bool // an enter or other event, not Exit
 	name  string
 }
 
 func markOf(e *store.Event) mark { return mark{true, e.Kind != store.Exit, e.Name} }
 
-// compare orders the events of one revision as the store gives them.
+// compare orders the events of one revision as the store does.
 func (m mark) compare(o mark) int {
 	return cmp.Or(cmp.Compare(m.rank(), o.rank()), cmp.Compare(m.name, o.name))
 }
@@ -78,14 +78,14 @@ func positionOf(text string) (p position, err error) {
 	return p, err
 }
 
-// moveTo is when all events up to a revision were sent.
+// moveTo moves the position after all events up to a revision.
 func (p *position) moveTo(revision uint64) {
 	if p.revision != revision {
 		p.revision, p.next = revision, mark{}
 	}
 }
 
-// moveAfter is when an event was sent, and all before it.
+// moveAfter moves the position after an event, and all before the event.
 func (p *position) moveAfter(e *store.Event) {
 	p.revision, p.next = e.Resume, mark{}
 	if e.Resume < e.Revision {
@@ -93,7 +93,7 @@ func (p *position) moveAfter(e *store.Event) {
 	}
 }
 
-// has reports whether an event was sent.
+// has reports whether an event is before the position, and so was sent.
 func (p *position) has(e *store.Event) bool {
 	return p.next.some && e.Revision == p.revision+1 && markOf(e).compare(p.next) <= 0
 }

@@ -17,44 +17,44 @@ import (
 
 // Events of an area (package store, watch.go)
 //
-// A client that follows an area first gets an event that the watch stands, then
-// searches, then applies what comes: nothing is in between. Each event has an id, a
-// position in the store's log (eventposition.go). Who comes back with one gets what was
-// written after it, without loss and without doubles, from another process, too. If that is not
-// kept any more, event reset says so: search again. The watch goes on meanwhile, so
-// that nothing is lost between the reset and the search either.
+// A client that follows an area first gets an event that says that the watch has begun,
+// then searches, then applies the events: it misses nothing between. Each event has an id,
+// a position in the store's log (eventposition.go). A client that resumes with an id gets
+// all later writes, without loss or duplicates, even from another process. If the log no
+// longer keeps them, event reset says so: the client must search again. The watch continues
+// meanwhile, so nothing is lost between the reset and the search either.
 //
-// A client that is slow is not waited for: the watcher keeps a place in the log, and
-// no events (at most a batch of them).
+// The server does not wait for a slow client: the watcher keeps a position in the log,
+// not the events (at most a batch of them).
 
 const (
 	eventsPattern = "/collections/{collectionId}/events"
 
-	// watcherBytes is what a watcher takes, and areaBytes what its area takes for
-	// each of its weight (store.WatchLimits).
+	// watcherBytes is the memory of a watcher, and areaBytes the memory of its area per
+	// unit of weight (store.WatchLimits).
 	watcherBytes, areaBytes = 20 << 10, 1 << 10
-	// compiledBytes is what a condition takes for each byte of its text, at most:
-	// the longest one takes 300 KB.
+	// compiledBytes is the most memory that a condition takes per byte of its text: the
+	// longest condition takes 300 KB.
 	compiledBytes = 80
-	// eventsTurn is how many events are taken before others have their turn, and
-	// eventsBatch is when those that wait are written.
+	// eventsTurn is the number of events in one quantum, and eventsBatch the size at
+	// which pending events are written.
 	eventsTurn, eventsBatch = 64, 64 << 10
 )
 
-// following is one client that follows an area, or several that have names.
+// following is one client that follows an area, or several named areas.
 type following struct {
 	*eventWriter
 	c     api.FeatureCollection
-	areas map[string]*followed // by name; one without a name: the only one
+	areas map[string]*followed // by name; a single area may have none
 	w     *store.Watcher
-	at    position // up to which the client has, or will have, all events
+	at    position // the client has, or will have, all events up to it
 	begun position // where it began
 
-	held   *store.Event // that is yet to be judged; nil: none
-	failed error        // of held
+	held   *store.Event // not judged yet; nil: none
+	failed error        // the error of held
 }
 
-// events answers with what is written to an area from now on, or behind an event.
+// events streams the writes to an area from now on, or after the given event.
 func (q *request) events() error {
 	c, err := q.find(access.Read)
 	if err != nil {
@@ -98,7 +98,7 @@ func (q *request) events() error {
 }
 
 // lastEvent is the position in header Last-Event-ID, which browsers send when they
-// come back, or in parameter lastEventId; zero: there is none.
+// reconnect, or in parameter lastEventId; zero: neither is given.
 func (q *request) lastEvent() (p position, err error) {
 	text, _ := q.params.take("lastEventId")
 	name := "lastEventId"
@@ -114,12 +114,12 @@ func (q *request) lastEvent() (p position, err error) {
 	return p, nil
 }
 
-// watch begins to watch behind the position. If what is behind it is not kept, or
-// there is none of it, the watch is from now on; then lost is the reason.
+// watch starts to watch after the position. If the log does not keep what follows, or
+// does not have the position, the watch starts now, and lost is the reason.
 func (f *following) watch() (lost, err error) {
 	from := store.WatchOptions{From: f.at.revision, History: f.at.history}
 	if from.From == 0 && f.at.history != 0 {
-		lost = errors.New("revision 0 is before all writes") // From 0 would mean now.
+		lost = errors.New("revision 0 is before all writes") // Watch takes 0 for now.
 	}
 	w, err := f.c.Watch(f.ctx, from)
 	if searchAgain(err) {
@@ -143,7 +143,7 @@ func (f *following) watch() (lost, err error) {
 	f.w = w
 	next := f.at.next
 	if f.areas[next.name] == nil || w.Revision() != f.at.revision {
-		next = mark{} // of other areas, or of nothing that follows: rather an event twice than none
+		next = mark{} // another area, or another revision: repeat an event rather than lose one
 	}
 	f.at = position{f.w.Revision(), f.w.History(), next}
 	f.begun = f.at
@@ -155,8 +155,8 @@ func searchAgain(err error) bool {
 	return errors.Is(err, store.ErrLagged) || errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)
 }
 
-// gather waits for events, at most eventsInterval, and has something to write, or
-// the reason why the stream is to end.
+// gather waits for events, at most eventsInterval. It returns when there is something
+// to write, or with the reason to end the stream.
 func (f *following) gather() error {
 	wait, done := context.WithTimeout(f.ctx, eventsInterval)
 	defer done()
@@ -187,8 +187,8 @@ func (f *following) gather() error {
 	}
 }
 
-// again goes on from now on. If the collection was swapped with another one, that
-// has the name.
+// again restarts the watch from now on. If the collection was swapped, it watches the
+// one that has the name now.
 func (f *following) again(why error) error {
 	f.w.Close()
 	c, err := f.find(access.Read)
@@ -202,7 +202,7 @@ func (f *following) again(why error) error {
 	return f.reset(why)
 }
 
-// long goes on with what took long, in several turns.
+// long resumes judging that ran out of steps, in several scheduling slots.
 func (f *following) long() (idle bool, err error) {
 	p := &limits.Pacer{Of: f.host, Ctx: f.ctx, Source: f.source}
 	defer p.End()
@@ -212,7 +212,7 @@ func (f *following) long() (idle bool, err error) {
 	return f.some(&feature.Steps{Pause: p.Tick})
 }
 
-// some takes some events, in steps. It is idle if there are none left.
+// some takes some events, in steps. It is idle if no events are left.
 func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 	for n := 0; n < eventsTurn && len(f.batch) < eventsBatch; n++ {
 		if f.held == nil {
@@ -238,7 +238,7 @@ func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 		}
 		f.held = nil
 		switch {
-		case err != nil: // Whether the feature matches is not known.
+		case err != nil: // It is unknown whether the feature matches.
 			err = f.reset(err)
 		case e.Kind != store.Progress:
 			err = f.changed(e)
@@ -250,7 +250,7 @@ func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 	return false, nil
 }
 
-// judge makes an event of the query one of the whole filter.
+// judge turns an event of the query into one of the whole filter.
 func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
 	if e.Kind == store.Progress || f.areas[e.Name].rest == nil {
 		return nil
@@ -267,7 +267,7 @@ func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
 		return err
 	}
 	switch {
-	case before && after: // as it is
+	case before && after: // unchanged
 	case after:
 		e.Kind = store.Enter
 	case before && e.Kind != store.Exit:
@@ -278,7 +278,7 @@ func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
 	return nil
 }
 
-// changed writes an event of a feature: as it is now, or, if it is gone, as it was.
+// changed writes a feature's event: its present state, or its last if it was deleted.
 func (f *following) changed(e *store.Event) error {
 	g := e.New
 	if g == nil {
@@ -298,14 +298,14 @@ func (f *following) changed(e *store.Event) error {
 	})
 }
 
-// progress writes up to where there was nothing else.
+// progress writes the position up to which there were no other events.
 func (f *following) progress() error {
 	return f.event("progress", f.at.String(), func(b []byte) []byte {
 		return append(strconv.AppendUint(append(b, `{"revision":`...), f.at.revision, 10), '}')
 	})
 }
 
-// reset writes that events are lost, and why.
+// reset writes that events are lost, and the reason.
 func (f *following) reset(why error) error {
 	text, err := json.Marshal(clip(withoutPackages(why.Error()), maxDetail))
 	if err != nil {

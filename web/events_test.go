@@ -44,7 +44,7 @@ func readEvent(r *bufio.Reader) (e sent, err error) {
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return e, err // What is not whole is no event.
+			return e, err // An incomplete event is none.
 		}
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
 		value = strings.TrimPrefix(value, " ")
@@ -99,7 +99,7 @@ func follow(t testing.TB, client *http.Client, address string, headers ...string
 
 func (f *follower) close() { f.res.Body.Close() }
 
-// next is the next event but progress, which must have a name.
+// next returns the next event other than progress; it must have one of the names.
 func (f *follower) next(names ...string) sent {
 	f.t.Helper()
 	for {
@@ -121,7 +121,7 @@ func (f *follower) next(names ...string) sent {
 	}
 }
 
-// ends reads to the end of the stream, and is what the server asks for there.
+// ends reads to the end of the stream, and returns the retry delay sent there.
 func (f *follower) ends() (retry string) {
 	f.t.Helper()
 	for {
@@ -138,7 +138,7 @@ func (f *follower) ends() (retry string) {
 	}
 }
 
-// serveTest has the site served over a socket.
+// serveTest serves the site over a socket.
 func (w *site) serveTest(t testing.TB) *httptest.Server {
 	s := httptest.NewServer(w)
 	t.Cleanup(func() {
@@ -169,13 +169,12 @@ func (w *site) delete(collection, id string) {
 	}
 }
 
-// Each kind of event, in an area over 180 degrees.
 // Filters that take many steps with a feature give the same events, whether the store
 // judges them or, as those under OR with an area, the stream.
 func TestEventsOfSlowFilters(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
-	w.put("empty", at("first", 9, 9, `{"s":"b"}`)) // so that s is known
+	w.put("empty", at("first", 9, 9, `{"s":"b"}`)) // makes s a known property
 	slow := "NOT s LIKE '" + strings.Repeat("%a_", 30) + "b'"
 	for _, filter := range []string{slow, slow + " OR S_WITHIN(geometry, BBOX(50, 50, 51, 51))"} {
 		f := follow(t, s.Client(), eventsOf(s, "filter", filter))
@@ -189,7 +188,7 @@ func TestEventsOfSlowFilters(t *testing.T) {
 				t.Errorf("%+v", e)
 			}
 		}
-		// Too much is no event, and not passed over.
+		// Exceeding the limit gives no event, and the error is not ignored.
 		w.put("empty", at("x", 1, 1, `{"s":"`+strings.Repeat("a", 20_000)+`"}`))
 		if e := f.next("reset"); !strings.Contains(e.data, "units") {
 			t.Errorf("%+v", e)
@@ -199,14 +198,15 @@ func TestEventsOfSlowFilters(t *testing.T) {
 	}
 }
 
+// Each kind of event, in an area over 180 degrees.
 func TestEvents(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
-	w.put("empty", at("c", 0, 0, `{"kind":"ship"}`)) // Now there is that property.
+	w.put("empty", at("c", 0, 0, `{"kind":"ship"}`)) // Now a feature has that property.
 	f := follow(t, s.Client(), eventsOf(s, "bbox", "170,-10,-170,10", "kind", "ship"))
 	f.next("progress")
-	w.put("empty", at("a", 0, 0, `{"kind":"ship"}`))   // not there
-	w.put("empty", at("b", 180, 0, `{"kind":"tree"}`)) // not one
+	w.put("empty", at("a", 0, 0, `{"kind":"ship"}`))   // outside
+	w.put("empty", at("b", 180, 0, `{"kind":"tree"}`)) // not a ship
 	for i, c := range []struct {
 		write func()
 		name  string
@@ -234,9 +234,9 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Who searches once and then applies what comes has what a search finds, whatever
-// the filter is.
-func TestEventsAreTheChanges(t *testing.T) {
+// A client that searches once and then applies the events has the same features as a
+// search finds, whatever the filter is.
+func TestEventsReproduceSearch(t *testing.T) {
 	const area = "POLYGON((0 0,10 0,10 10,0 10,0 0))"
 	for filter, in := range map[string]float64{ // a place, its longitude and latitude, where one with n = 4 matches
 		"n > 3": 5,

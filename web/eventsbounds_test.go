@@ -18,8 +18,8 @@ import (
 	"github.com/catfish-index/catfish/catfish/access"
 )
 
-// eventsInBubble has f called with a server and its store in a synctest bubble,
-// whose clock they are by.
+// eventsInBubble calls f with a server and its store in a synctest bubble, whose clock
+// both use.
 func eventsInBubble(t *testing.T, o Options, f func(t *testing.T, w *site, l *pipes)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, o)
@@ -55,8 +55,8 @@ func followOver(t *testing.T, c net.Conn, headers string) *follower {
 	return &follower{t: t, res: res, r: bufio.NewReader(res.Body)}
 }
 
-// Who takes no events loses the stream after IdleTimeout, with all that it held; who
-// takes them gets all.
+// A client that does not read loses the stream after IdleTimeout, and its memory is
+// released; a client that reads gets all events.
 func TestEventsSlowReader(t *testing.T) {
 	eventsInBubble(t, Options{IdleTimeout: 30 * time.Second}, func(t *testing.T, w *site, l *pipes) {
 		slow, quick := l.dial(), l.dial()
@@ -79,13 +79,13 @@ func TestEventsSlowReader(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		// The slow one has at most what is written at once waiting for it.
+		// At most one write's data waits for the slow client.
 		if u := w.answers.Use(); u.Used > 2*(requestBytes+watcherBytes+areaBytes)+3*eventsBatch {
 			t.Errorf("%+v", u)
 		}
 		begun := time.Now()
 		for w.streams.Use().Used > 1 {
-			f.next("progress") // The time goes on.
+			f.next("progress") // waits for time to pass
 			if time.Since(begun) > 10*time.Minute {
 				t.Fatal("who takes nothing has the stream still")
 			}
@@ -97,8 +97,8 @@ func TestEventsSlowReader(t *testing.T) {
 	})
 }
 
-// Something comes every eventsInterval, for as long as the client likes, which is far
-// beyond all timeouts; and its id is one to go on from.
+// An event comes every eventsInterval, without a limit, far beyond all timeouts; and a
+// client can resume from its id.
 func TestEventsKeepAlive(t *testing.T) {
 	eventsInBubble(t, Options{IdleTimeout: 10 * time.Second, RequestTimeout: time.Second}, func(t *testing.T, w *site, l *pipes) {
 		c := l.dial()
@@ -108,7 +108,7 @@ func TestEventsKeepAlive(t *testing.T) {
 		begun := time.Now()
 		var last sent
 		for i := range 40 {
-			w.put("countries", at("elsewhere", 1, float64(i), `{}`)) // Revisions go on elsewhere.
+			w.put("countries", at("elsewhere", 1, float64(i), `{}`)) // Revisions advance in another collection.
 			last = f.next("progress")
 			if took := time.Since(begun); took != time.Duration(i+1)*eventsInterval {
 				t.Fatalf("%d: after %v", i, took)
@@ -125,13 +125,13 @@ func TestEventsKeepAlive(t *testing.T) {
 	})
 }
 
-// Streams are bounded for each source, and what is too much has a status. Those that
-// end give their places back.
+// Streams are bounded for each source; those beyond the bound get a status. Streams
+// that end release their places.
 func TestEventsTooMany(t *testing.T) {
 	w := newSite(t, Options{MaxStreams: 6})
 	s := w.serveTest(t)
 	var all []*follower
-	for range 3 { // half of 6: all are of one source
+	for range 3 { // half of 6: all have one source
 		f := follow(t, s.Client(), eventsOf(s))
 		f.next("progress")
 		all = append(all, f)
@@ -150,14 +150,14 @@ func TestEventsTooMany(t *testing.T) {
 		f.next("enter")
 	}
 	all[0].close()
-	for w.streams.Use().Used > 2 { // It is found out by the next write.
+	for w.streams.Use().Used > 2 { // The next write detects it.
 		w.put("empty", at("a", 1, 2, `{}`))
 		all[1].next("changed")
 	}
 	follow(t, s.Client(), eventsOf(s)).next("progress")
 }
 
-// A key that is taken away ends its streams, and no others.
+// Deleting a key ends its streams, and no others.
 func TestEventsKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "keys")
 	var texts []string

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// eventsOverHTTP2 is eventsInBubble with a client whose requests share one
-// connection. Without TLS, which has no part in it: the handshake is that of
-// TestEventsHTTP2.
+// eventsOverHTTP2 is eventsInBubble with a client whose requests share one connection.
+// It works without TLS: TestEventsHTTP2 tests the handshake.
 func eventsOverHTTP2(t *testing.T, o Options, f func(t *testing.T, w *site, client *http.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newSite(t, o)
@@ -40,8 +39,8 @@ func eventsOverHTTP2(t *testing.T, o Options, f func(t *testing.T, w *site, clie
 	})
 }
 
-// HTTP/2 ends a stream at the time that was set for a write, whether anything is
-// written or not: a stream of events outlives all of them.
+// HTTP/2 ends a stream at its write deadline, whether anything is written or not: a
+// stream of events must outlive all deadlines.
 func TestEventsKeepAliveHTTP2(t *testing.T) {
 	// Both are shorter than the time between two events.
 	o := Options{IdleTimeout: eventsInterval / 3, RequestTimeout: eventsInterval / 5}
@@ -60,15 +59,14 @@ func TestEventsKeepAliveHTTP2(t *testing.T) {
 	})
 }
 
-// Of two streams on one connection the one that is not read ends, and the other goes
-// on.
+// Of two streams on one connection the unread one ends, and the other continues.
 func TestEventsSlowReaderHTTP2(t *testing.T) {
 	eventsOverHTTP2(t, Options{IdleTimeout: 30 * time.Second}, func(t *testing.T, w *site, client *http.Client) {
 		slow := follow(t, client, "http://x"+emptyEvents)
 		slow.next("progress")
 		quick := follow(t, client, "http://x"+emptyEvents)
 		quick.next("progress")
-		// Beyond the 4 MiB of a stream that a client of Go's takes without a reader.
+		// More than the 4 MiB of a stream that Go's client buffers without a reader.
 		big := fmt.Sprintf(`{"x":%q}`, strings.Repeat("x", 64<<10))
 		for i := range 100 {
 			w.put("empty", at(fmt.Sprint(i), 1, 2, big))
@@ -78,7 +76,7 @@ func TestEventsSlowReaderHTTP2(t *testing.T) {
 		}
 		begun := time.Now()
 		for w.streams.Use().Used > 1 {
-			quick.next("progress") // The time goes on.
+			quick.next("progress") // waits for time to pass
 			if time.Since(begun) > 10*time.Minute {
 				t.Fatal("who takes nothing has the stream still")
 			}

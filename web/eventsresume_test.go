@@ -42,8 +42,8 @@ func openSite(t *testing.T, dir string) (w *site, s *httptest.Server, end func()
 	}
 }
 
-// Who comes back gets all that was written meanwhile, once, by the header and by the
-// parameter, and from a server that was started again, too.
+// A client that resumes gets all events since, once each, by the header and by the
+// parameter, and from a restarted server, too.
 func TestEventsResume(t *testing.T) {
 	dir := t.TempDir()
 	w, s, end := openSite(t, dir)
@@ -54,7 +54,7 @@ func TestEventsResume(t *testing.T) {
 			written++
 		}
 	}
-	// take reads what there is of n, in order, without one that is missing or comes twice.
+	// take reads the next n events, in order, none missing and none twice.
 	take := func(f *follower, n int) {
 		t.Helper()
 		for range n {
@@ -76,7 +76,7 @@ func TestEventsResume(t *testing.T) {
 	take(f, 11)
 	f.close()
 	write(5)
-	// The header is newer than the address, which a browser asks for again.
+	// The header is newer than the address, which a browser requests again.
 	f = follow(t, s.Client(), eventsOf(s, "bbox", "0,0,5,5", "lastEventId", last), "Last-Event-ID: "+f.last)
 	take(f, written-read)
 	last = f.last
@@ -87,7 +87,7 @@ func TestEventsResume(t *testing.T) {
 
 	w, s, end = openSite(t, dir)
 	defer end()
-	write(3) // before the client is back
+	write(3) // before the client reconnects
 	f = follow(t, s.Client(), eventsOf(s, "lastEventId", last))
 	take(f, 2)
 	write(4)
@@ -99,12 +99,12 @@ func TestEventsResume(t *testing.T) {
 	take(f, 1)
 }
 
-// What cannot be resumed begins with a reset, and goes on.
+// A stream that cannot be resumed begins with a reset, and continues.
 func TestEventsReset(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
 	first := position{revision: w.put("empty", at("a", 1, 2, `{}`)), history: w.st.History()}
-	w.put("empty", at("a", 1, 2.5, `{}`)) // Nobody watches now, so this is not kept.
+	w.put("empty", at("a", 1, 2.5, `{}`)) // No client watches now, so this is not kept.
 	for i, c := range []struct{ id, reason string }{
 		{position{revision: 1 << 62}.String(), "revision 4611686018427387904 is above the last one"},
 		{position{revision: 1, history: first.history}.String(), "no longer in the log"},
@@ -125,8 +125,8 @@ func TestEventsReset(t *testing.T) {
 	}
 }
 
-// A collection that is swapped with another one goes on as that one, and one that is
-// dropped ends.
+// When a collection is swapped with another one, its stream continues with that one;
+// when it is dropped, its stream ends.
 func TestEventsSwapDrop(t *testing.T) {
 	w := newSite(t, Options{})
 	s := w.serveTest(t)
@@ -153,7 +153,7 @@ func TestEventsSwapDrop(t *testing.T) {
 	w.problem(w.get(emptyEvents), http.StatusNotFound)
 }
 
-// What is wrong is said before the stream begins.
+// Errors of the request are reported before the stream begins.
 func TestEventsRefused(t *testing.T) {
 	w := newSite(t, Options{})
 	for target, parameter := range map[string]string{

@@ -12,18 +12,18 @@ import (
 
 // Filters (Part 3)
 //
-// A store's query has one area and one condition, both of which must hold. From a
-// filter it gets those that stand on the top level under AND: the first area, if
-// parameter bbox is not there, and the conditions. What is left, such as a second
-// area, or an area under OR, is judged here, feature by feature (rest).
+// A store's query has one area and one condition, both of which must hold. Those come
+// from the operands of a filter's top-level AND: the first area, unless parameter bbox
+// is given, and the conditions. The rest, such as a second area, or an area under OR,
+// is judged here, feature by feature (rest).
 
-// The languages of filters: two forms of one.
+// The languages of filters: two forms of the same language.
 const (
 	langText = "cql2-text"
 	langJSON = "cql2-json"
 )
 
-// filter takes the parameters of a filter, and adds to the query what that can have.
+// filter takes the filter's parameters, and adds to the query all that it can express.
 func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, condition string, err error) {
 	parse := cql2.Parse
 	switch lang, ok := p.take("filter-lang"); {
@@ -54,7 +54,7 @@ func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, co
 	left = slices.DeleteFunc(left, func(e *cql2.Expr) bool {
 		switch {
 		case e.Op == cql2.Filter:
-			condition = "(" + e.Filter + ")" // There is at most one.
+			condition = "(" + e.Filter + ")" // At most one operand is a condition.
 			return true
 		case e.Op == cql2.Area && !e.Not && q.Area == nil:
 			q.Area, q.Relation = e.Area, e.Relation
@@ -69,7 +69,7 @@ func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, co
 	return rest, condition, err
 }
 
-// rest is what a store's query cannot have of a filter.
+// rest is the part of a filter that a store's query cannot express.
 type rest struct {
 	op   cql2.Op
 	args []*rest
@@ -97,20 +97,20 @@ func restOf(c api.FeatureCollection, e *cql2.Expr) (*rest, error) {
 	return r, err
 }
 
-// within is the rest of an area.
+// within is the rest that also requires an area.
 func (r *rest) within(area *store.Prepared) *rest {
 	return &rest{op: cql2.And, args: []*rest{{one: area}, r}}
 }
 
 // match reports whether the rest is true of a feature, in steps (store.Prepared.MatchIn).
-// A nil one is.
+// A nil rest always is.
 func (r *rest) match(f *store.Found, s *feature.Steps) (bool, error) {
 	if r == nil {
 		return true, nil
 	}
 	if r.one != nil {
 		if r.not && f.View.Type() == 0 {
-			return false, nil // Where it is, is not known.
+			return false, nil // The feature's place is unknown.
 		}
 		ok, err := r.one.MatchIn(f, s)
 		return ok != r.not && err == nil, err
@@ -124,7 +124,7 @@ func (r *rest) match(f *store.Found, s *feature.Steps) (bool, error) {
 }
 
 // placeOf is the place of an error in a filter: a column of a text, or a pointer in
-// JSON. Neither: it has none.
+// JSON, or neither.
 func placeOf(err error) (column int, pointer string) {
 	var bad *cql2.Error
 	if errors.As(err, &bad) {

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Filters beside all else that there is to ask for.
+// Filters combined with all other parameters.
 func TestFilter(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(40)
@@ -85,7 +85,7 @@ func TestFilterJSON(t *testing.T) {
 	}
 }
 
-// What is in objects and lists, beside names with dots and colons.
+// Values inside objects and lists, and names with dots and colons.
 func TestFilterNested(t *testing.T) {
 	w := newSite(t, Options{})
 	for id, properties := range map[string]string{
@@ -100,7 +100,7 @@ func TestFilterNested(t *testing.T) {
 		`"addr.city"='Graz'`:                            "graz",
 		`addr.geo.lat > 40`:                             "graz",
 		`"addr:city"='Wien'`:                            "wien",
-		`a.b = 1`:                                       "none wien", // One has an object, the name of one has the dot.
+		`a.b = 1`:                                       "none wien", // One feature has an object, another a name with the dot.
 		`addr.city IS NULL`:                             "none",
 		`A_CONTAINS(tags,('vegan'))`:                    "graz wien",
 		`NOT A_CONTAINS(tags,('bar'))`:                  "wien",
@@ -133,7 +133,7 @@ func TestFilterNested(t *testing.T) {
 	}
 }
 
-// A filter that costs too much with a feature is an error, not a feature less.
+// A filter that costs too much for a feature is an error, and skips no feature.
 func TestFilterCost(t *testing.T) {
 	w := newSite(t, Options{})
 	w.put("empty", store.Feature{ID: "ok", Properties: json.RawMessage(`{"s":"b"}`)})

@@ -13,7 +13,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 )
 
-// shaking is a server with TLS in a bubble, and its turns, of which there is one.
+// shaking is a TLS server in a bubble, with a host of one scheduling slot.
 type shaking struct {
 	t *testing.T
 	l *pipes
@@ -53,15 +53,15 @@ func testHandshakes(t *testing.T, config *tls.Config, f func(s *shaking)) {
 	})
 }
 
-// begin begins the handshake of a client, whose end done tells.
+// begin begins the handshake of a client; done receives its result.
 func (s *shaking) begin(c net.Conn, config *tls.Config) (client *tls.Conn, done chan error) {
-	config.InsecureSkipVerify = true // Who it is, is not what is tested.
+	config.InsecureSkipVerify = true // The server's identity is not tested.
 	client, done = tls.Client(c, config), make(chan error, 1)
 	go func() { done <- client.Handshake() }()
 	return client, done
 }
 
-// turnsAre checks how many turns there were, and that none is kept.
+// turnsAre checks the number of slots taken so far, and that none is held.
 func (s *shaking) turnsAre(want int64) {
 	s.t.Helper()
 	synctest.Wait()
@@ -70,8 +70,8 @@ func (s *shaking) turnsAre(want int64) {
 	}
 }
 
-// A handshake waits for its turn, and has it for as long as it computes.
-func TestHandshakesTakeTurns(t *testing.T) {
+// A handshake waits for a scheduling slot, and holds it only while it computes.
+func TestHandshakesTakeSlots(t *testing.T) {
 	for version, turns := range map[uint16]int64{
 		tls.VersionTLS12: 2, // It computes before and after it has the client's key.
 		tls.VersionTLS13: 1,
@@ -95,8 +95,8 @@ func TestHandshakesTakeTurns(t *testing.T) {
 	}
 }
 
-// A client that does not go on keeps no turn.
-func TestHandshakeThatStops(t *testing.T) {
+// A client that stops in the middle holds no slot.
+func TestStalledHandshakeHoldsNoSlot(t *testing.T) {
 	testHandshakes(t, &tls.Config{}, func(s *shaking) {
 		raw := s.l.dial()
 		s.begin(&saysOnce{Conn: raw}, &tls.Config{MinVersion: tls.VersionTLS13})
@@ -105,7 +105,7 @@ func TestHandshakeThatStops(t *testing.T) {
 	})
 }
 
-// saysOnce is a connection of which only what is written first arrives.
+// saysOnce is a connection of which only the first write arrives.
 type saysOnce struct {
 	net.Conn
 	said atomic.Bool
@@ -118,7 +118,7 @@ func (c *saysOnce) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// A client that is asked for another hello waits for another turn. (Not over a pipe:
+// After a hello retry request the handshake waits for a slot again. (Not over a pipe:
 // both sides write at the same time.)
 func TestHandshakeWithRetry(t *testing.T) {
 	w := newSite(t, Options{})
@@ -133,14 +133,14 @@ func TestHandshakeWithRetry(t *testing.T) {
 	if n := h.begun.Load(); !client.ConnectionState().HelloRetryRequest || n < 2 {
 		t.Errorf("%d turns; another hello was asked for: %t", n, client.ConnectionState().HelloRetryRequest)
 	}
-	// What is over gives way to the next.
+	// The finished handshake has released its slot.
 	if err := h.RunStep(t.Context(), "next", func() {}); err != nil {
 		t.Error(err)
 	}
 }
 
-// A handshake that gets no turn ends as one does whose client says nothing.
-func TestHandshakeWithoutTurn(t *testing.T) {
+// A handshake that gets no slot ends like one whose client sends nothing.
+func TestHandshakeWithoutSlot(t *testing.T) {
 	testHandshakes(t, &tls.Config{}, func(s *shaking) {
 		other, _ := s.h.Join("other", nil)
 		_, done := s.begin(s.l.dial(), &tls.Config{})
@@ -152,8 +152,8 @@ func TestHandshakeWithoutTurn(t *testing.T) {
 	})
 }
 
-// Sessions are resumed, though each handshake has a configuration of its own.
-func TestSessions(t *testing.T) {
+// Sessions are resumed, though each handshake has its own configuration.
+func TestTLSSessionsAreResumed(t *testing.T) {
 	testHandshakes(t, &tls.Config{}, func(s *shaking) {
 		cache := tls.NewLRUClientSessionCache(1)
 		for i := range 2 {

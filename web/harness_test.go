@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// site is a server of a store of its own. Collection countries has real borders,
-// empty nothing, plane is planar.
+// site is a server with its own store. Collection countries has real borders, empty has
+// nothing, plane is planar.
 type site struct {
 	*Server
 	t  testing.TB
@@ -36,8 +36,8 @@ func newSite(t testing.TB, o Options) *site {
 	return newSiteOf(t, store.Options{}, o)
 }
 
-// stoppedClock is for tests of turns, which searches take by time, too: by this
-// their number is the same on any machine.
+// stoppedClock is for tests of scheduling slots, which searches also take by time: with
+// it their number is the same on any machine.
 func stoppedClock() time.Duration { return time.Hour }
 
 func newSiteOf(t testing.TB, of store.Options, o Options) *site {
@@ -100,7 +100,7 @@ func (w *site) put(collection string, f store.Feature) (revision uint64) {
 	return revision
 }
 
-// points fills collection empty with so many points, of ids p000 and so on.
+// points fills collection empty with n points, with ids p000 and so on.
 func (w *site) points(n int) {
 	w.t.Helper()
 	for i := range n {
@@ -108,13 +108,13 @@ func (w *site) points(n int) {
 	}
 }
 
-// answer is what the server answered.
+// answer is an answer of the server.
 type answer struct {
 	*http.Response
 	body []byte
 }
 
-// do carries out a request with headers, such as "If-Match: *".
+// do sends a request with headers, such as "If-Match: *".
 func (w *site) do(method, target, body string, headers ...string) answer {
 	w.t.Helper()
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -209,7 +209,7 @@ func (p *page1) ids() (ids []string) {
 	return ids
 }
 
-// walk is the ids of all pages from target on.
+// walk returns the ids of all pages from target on.
 func (w *site) walk(target string) (ids []string, pages int) {
 	w.t.Helper()
 	for target != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Pages for people: plain, without scripts, and complete in one request, so that
-// nothing is fetched from anywhere else.
+// Pages for people: plain, without scripts, and complete in one request, so that a
+// browser fetches nothing else.
 
 //go:embed templates
 var files embed.FS
@@ -29,13 +29,13 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"page":      withHTML,
 }).ParseFS(files, "templates/*.html"))
 
-// htmlPolicy lets a page have its own style, and nothing else.
+// htmlPolicy allows a page its own style, and nothing else.
 const htmlPolicy = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// view is what a template is given.
+// view is the data of a template.
 type view struct {
-	Server string // its title
-	Home   string // its address
+	Server string // the server's title
+	Home   string // the server's address
 	Title  string
 	Text   string
 	Up     []crumb // the pages above
@@ -43,7 +43,7 @@ type view struct {
 	Data   any
 }
 
-// crumb leads to a page above.
+// crumb links to a page above.
 type crumb struct{ Href, Text string }
 
 // href is the first link of a relation and, unless it is empty, a type.
@@ -83,10 +83,10 @@ type row struct {
 	ID, Href, Properties string
 }
 
-// htmlBytes is when a page for people is full: a browser takes a second for more.
+// htmlBytes is the size of a full page for people: a browser takes a second for more.
 const htmlBytes = 1 << 20
 
-// shownBytes are those of its properties that a table shows of a feature.
+// shownBytes bounds the bytes of a feature's properties that a table shows.
 const shownBytes = 400
 
 func (q *request) rowOf(c api.FeatureCollection, g *store.Found) row {
@@ -140,7 +140,7 @@ func (q *request) featureHTML(c api.FeatureCollection, id string, geojson []byte
 	})
 }
 
-// marshalIndent is marshal for people.
+// marshalIndent is marshal with indentation, for people.
 func marshalIndent(v any) ([]byte, error) {
 	b, err := marshal(v)
 	if err != nil {

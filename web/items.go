@@ -14,14 +14,14 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// itemsQuery is what is asked of /items.
+// itemsQuery is a query of /items.
 type itemsQuery struct {
 	query store.Query
-	rest  *rest // of the filter; nil: nothing
+	rest  *rest // the filter's rest; nil: none
 	limit int
-	count bool      // numberMatched is wanted
-	exact bool      // whatever time that takes
-	until time.Time // of counting, unless exact
+	count bool      // numberMatched is requested
+	exact bool      // without a time limit
+	until time.Time // the end of counting, unless exact
 }
 
 // itemsQueryOf takes the parameters of /items.
@@ -30,7 +30,7 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 	if i.query.Area, err = p.bbox(); err != nil {
 		return i, err
 	}
-	i.query.Nowhere = i.query.Area != nil // An area of the filter is no bbox.
+	i.query.Nowhere = i.query.Area != nil // An area in the filter is no bbox.
 	if i.limit, err = p.limit(); err != nil {
 		return i, err
 	}
@@ -118,13 +118,13 @@ func (q *request) items() error {
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
 
-// appendTimeStamp appends the member that says when the answer was made.
+// appendTimeStamp appends the member with the time of the answer.
 func appendTimeStamp(b []byte, now time.Time) []byte {
 	b = append(b, `,"timeStamp":"`...)
 	return append(now.UTC().AppendFormat(b, time.RFC3339), '"')
 }
 
-// holdBody holds the bytes of an answer that grows.
+// holdBody holds memory for an answer that grows.
 func (q *request) holdBody(b []byte) error {
 	if n := int64(cap(b)); n > q.holds.answer {
 		return q.hold(&q.holds.answer, n)
@@ -132,7 +132,7 @@ func (q *request) holdBody(b []byte) error {
 	return nil
 }
 
-// appendFeature appends a feature as GeoJSON. What is not UTF-8 would not be JSON.
+// appendFeature appends a feature as GeoJSON. It replaces invalid UTF-8.
 func appendFeature(b []byte, g *store.Found) []byte {
 	at := len(b)
 	b = g.View.AppendGeoJSONOf(b, g.ID)
@@ -146,7 +146,7 @@ func appendFeature(b []byte, g *store.Found) []byte {
 	return b
 }
 
-// itemsLinks are the links of a page, that to the next one with all parameters.
+// itemsLinks are the links of a page. The link to the next page has all parameters.
 func (q *request) itemsLinks(c api.FeatureCollection, html bool, f found) []link {
 	names := [...]string{"collections", c.Name(), "items"}
 	links := q.selfAndAlternate(html, typeGeoJSON, names[:]...)

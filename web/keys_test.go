@@ -168,7 +168,7 @@ func TestCORS(t *testing.T) {
 		if methods := a.Header.Get("Access-Control-Allow-Methods"); a.StatusCode != http.StatusNoContent || (methods == "GET, HEAD, POST, DELETE, OPTIONS") != (origin != "") {
 			t.Errorf("%q: preflight %s, %q", origin, a.Status, methods)
 		}
-		// What no browser sends has no such rule.
+		// Requests that no browser sends are not restricted.
 		if a := w.do("POST", empty, point(1, 2, `{}`), asGeoJSON); a.StatusCode != http.StatusCreated {
 			t.Errorf("%q: a program's write: %s", origin, a.Status)
 		}

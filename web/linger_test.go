@@ -14,8 +14,8 @@ import (
 	"github.com/catfish-index/catfish/catfish/access"
 )
 
-// sendAll sends a request with a body of so many bytes, and reads the answer only when
-// all is sent.
+// sendAll sends a request with a body of n bytes, and reads the answer only after
+// sending the whole body.
 func sendAll(t *testing.T, addr, head string, n int, chunked bool) (res *http.Response, body string) {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -58,7 +58,7 @@ func sendAll(t *testing.T, addr, head string, n int, chunked bool) (res *http.Re
 	return res, string(b)
 }
 
-// Who sends too much reads the answer that says so, as does who may not send at all.
+// A client that sends too much reads the answer that says so; so does one without a role.
 func TestRefusedWhileSending(t *testing.T) {
 	keys, k := keysOf(t, access.Entry{Roles: []string{"*:write"}})
 	w := newSite(t, Options{Keys: keys})
@@ -85,9 +85,9 @@ func TestRefusedWhileSending(t *testing.T) {
 	}
 }
 
-// Who is refused and goes on sending without an end loses the connection in time, and
-// holds little until then.
-func TestRefusedForever(t *testing.T) {
+// A refused client that sends without an end loses the connection in time, and holds
+// little memory until then.
+func TestEndlessRefusedBody(t *testing.T) {
 	w := newSite(t, Options{})
 	for _, pause := range []time.Duration{time.Second, time.Hour} {
 		inBubble(t, w, Options{}, func(t *testing.T, s *Server, l *pipes) {
@@ -127,8 +127,8 @@ func TestRefusedForever(t *testing.T) {
 	}
 }
 
-// A body in chunks ends its connection, so whatever a proxy takes for the next request
-// of it is none: the server does not see whether there was a Content-Length, too.
+// A chunked body ends its connection, so the server does not serve whatever a proxy
+// takes for the next request: it does not see whether there was a Content-Length, too.
 func TestRequestSmuggling(t *testing.T) {
 	w := newSite(t, Options{})
 	addr := w.serveTCP(t, nil)
@@ -158,7 +158,7 @@ func TestRequestSmuggling(t *testing.T) {
 		}
 	}
 	w.must(w.get(countries+"/items/AD"), http.StatusOK)
-	// With a length alone it goes on.
+	// With only a Content-Length the connection stays open.
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ type link struct {
 	Title string `json:"title,omitempty"`
 }
 
-// base is how the client reaches the server, without a slash at the end.
+// base is the server's address for the client, without a slash at the end.
 func (q *request) base() string {
 	if q.o.URL != "" {
 		return strings.TrimSuffix(q.o.URL, "/")
@@ -50,8 +50,8 @@ func (q *request) at(query string, names ...string) string {
 	return string(b)
 }
 
-// selfAndAlternate are the links from a resource to itself and to its other form.
-// json is its media type that is not HTML.
+// selfAndAlternate are the links from a resource to itself and to its other form. json
+// is the media type of the form that is not HTML.
 func (q *request) selfAndAlternate(html bool, json string, names ...string) []link {
 	self := q.at(q.params.query(), names...)
 	links := make([]link, 0, 4)
@@ -63,8 +63,8 @@ func (q *request) selfAndAlternate(html bool, json string, names ...string) []li
 		link{q.at(q.params.query(param{"f", "html"}), names...), "alternate", typeHTML, "this as a page"})
 }
 
-// appendLinks appends what marshal makes of links, without reflection: they are a third
-// of what a small page takes otherwise.
+// appendLinks appends links as marshal would, without reflection, which would take a
+// third of the time of a small page.
 func appendLinks(b []byte, links []link) []byte {
 	b = append(b, '[')
 	for i, l := range links {
@@ -90,7 +90,7 @@ func appendText(b []byte, s string) []byte {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
 			text, err := marshal(s)
 			if err != nil {
-				panic(err) // A text always has a form.
+				panic(err) // A text always has a JSON form.
 			}
 			return append(b, bytes.TrimSuffix(text, []byte("\n"))...)
 		}
@@ -110,7 +110,7 @@ func (q *request) sendJSON(contentType string, v any) error {
 	return q.send(http.StatusOK, contentType, b)
 }
 
-// marshal is JSON without the escapes for HTML, in which links are not legible.
+// marshal is JSON without the escapes for HTML, which make links illegible.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

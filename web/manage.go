@@ -11,18 +11,18 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Collections come and go
+// Creating, changing and dropping collections
 //
-//	PUT    /collections/{id}  makes the collection so, whether there is one or not
-//	POST   /collections       a new one, of the id in the body
+//	PUT    /collections/{id}  creates the collection, or alters it
+//	POST   /collections       creates one, with the id in the body
 //	PATCH  /collections/{id}  changes title and description (RFC 7396)
-//	DELETE /collections/{id}  with all its features
+//	DELETE /collections/{id}  drops it with all its features
 //
 // OGC API has no standard for that. These are the methods of STAC API's Collection
-// Transaction extension, which mean for collections what Part 4 means for features.
-// All take the role admin of the collection, as over gRPC.
+// Transaction extension, which mean for collections what Part 4 means for features. All
+// require role admin of the collection, as over gRPC.
 
-// administers is the collections, for a key that may create and drop one of this name.
+// administers is the backend, for a key that may create and drop a collection of this name.
 func (q *request) administers(name string) (api.FeatureBackend, error) {
 	if err := q.may(name, access.Admin); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (q *request) createCollection() error {
 	return q.make(b, *s.id, s.alter(store.CollectionOptions{}))
 }
 
-// make creates a collection that was not there a moment ago.
+// make creates a collection that did not exist a moment ago.
 func (q *request) make(b api.FeatureBackend, name string, o store.CollectionOptions) error {
 	if err := q.host.Room(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (q *request) make(b api.FeatureBackend, name string, o store.CollectionOpti
 	return nil
 }
 
-// ofCollection is an error about what was to be a collection.
+// ofCollection describes an error of creating or altering a collection.
 func ofCollection(err error) error {
 	switch {
 	case errors.Is(err, catfish.ErrOption), errors.Is(err, store.ErrName):
@@ -107,7 +107,7 @@ func (q *request) replaceCollection() error {
 
 func (q *request) altered(b api.FeatureBackend, name string, o store.CollectionOptions) error {
 	if _, err := q.find(access.Admin); err != nil {
-		return err // It is planar.
+		return err // The collection is planar.
 	}
 	if err := b.AlterFeatures(name, o); err != nil {
 		return ofCollection(err)

@@ -13,7 +13,7 @@ import (
 
 const asJSON = "Content-Type: application/json"
 
-// A collection's whole life.
+// The life cycle of a collection.
 func TestManageCollections(t *testing.T) {
 	w := newSite(t, Options{})
 	const at = "/collections/cafes"
@@ -30,7 +30,7 @@ func TestManageCollections(t *testing.T) {
 		t.Errorf("Location %q, %q", to, a.body)
 	}
 	is("", "")
-	w.must(w.do("PUT", at, "{}", asJSON), http.StatusNoContent) // It is so.
+	w.must(w.do("PUT", at, "{}", asJSON), http.StatusNoContent) // unchanged
 	w.must(w.do("POST", at+"/items", point(1, 2, `{}`), asGeoJSON), http.StatusCreated)
 	w.must(w.do("PUT", at, `{"title":"Cafés","description":"Of a town"}`, asJSON), http.StatusNoContent)
 	is("Cafés", "Of a town")
@@ -38,7 +38,7 @@ func TestManageCollections(t *testing.T) {
 	is("Cafes", "Of a town")
 	w.must(w.do("PATCH", at, `{"description":null,"id":"cafes"}`, asPatch), http.StatusNoContent)
 	is("Cafes", "")
-	// What GET gives may come back.
+	// GET's answer is accepted as a body.
 	w.must(w.do("PUT", at, string(w.get(at).body), asJSON), http.StatusNoContent)
 	is("Cafes", "")
 	if n := len(w.page(at + "/items").Features); n != 1 {
@@ -132,7 +132,7 @@ func TestManageServer(t *testing.T) {
 	w.problem(w.get("/collections/mine"), http.StatusNotFound)
 }
 
-// Who may create, alter and drop has role admin of that collection.
+// A client that creates, alters or drops a collection needs role admin of it.
 func TestManageKeys(t *testing.T) {
 	keys, k := testKeys(t, "new*:write", "new*:admin", "other:admin")
 	w := newSite(t, Options{Keys: keys})
@@ -152,7 +152,7 @@ func TestManageKeys(t *testing.T) {
 			if i < len(k) {
 				headers = append(headers, "Authorization: Bearer "+k[i])
 			}
-			if i == 1 { // The others come first, and change nothing.
+			if i == 1 { // The other keys come first, and change nothing.
 				continue
 			}
 			w.problem(w.do(c.method, c.target, c.body, headers...), want)

@@ -12,15 +12,15 @@ import (
 // Names of the server
 //
 // A page of another web site can read nothing here, because its origin is another one
-// (cors.go). DNS rebinding goes around that: the page's own name is resolved again, to
-// 127.0.0.1 now, and for the browser the server is of the page's origin. What such a
-// request has of the page is its name, in Host, or :authority of HTTP/2. So a server
-// without keys that is reached at a loopback address is for those alone who call it by a
-// name that no other site can have: localhost, an address, or the host of Options.URL.
+// (cors.go). DNS rebinding circumvents that: the page's own name is resolved again, now
+// to 127.0.0.1, and for the browser the server is of the page's origin. Only the name in
+// Host, or :authority of HTTP/2, then shows the page. So a server without keys that is
+// reached at a loopback address serves only requests whose Host no other site can have:
+// localhost, an address, or the host of Options.URL.
 //
-// With keys the page has none: browsers keep passwords by the name of the site.
+// With keys, the page has no key: browsers keep passwords by the name of the site.
 
-// misdirected is the error of a request that calls the server by another's name.
+// misdirected returns an error if the request's Host is the name of another site.
 func (q *request) misdirected() error {
 	if q.o.Keys != nil || !q.loopback() || ownName(q.r.Host) {
 		return nil
@@ -33,7 +33,7 @@ func (q *request) misdirected() error {
 		"host %.200q is not known here: without keys a server at a loopback address answers to localhost, to IP addresses and to the host of --http-url", host)}
 }
 
-// loopback reports whether the request came in at an address that this machine alone
+// loopback reports whether the request came in at an address that only this machine
 // reaches.
 func (q *request) loopback() bool {
 	if q.conn != nil {
@@ -48,8 +48,8 @@ func isLoopback(a net.Addr) bool {
 	return ok && t.IP.IsLoopback()
 }
 
-// ownName reports whether no other site can have a name in Host. Browsers always send
-// one, HTTP/1.0 needs none.
+// ownName reports whether no other site can have the name in Host. Browsers always send
+// a Host; HTTP/1.0 does not need it.
 func ownName(host string) bool {
 	if host == "" {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/catfish-index/catfish/catfish/access"
 )
 
-// at is a request that came in at an address of the server, by the name that the client
-// has for it.
+// at sends a request as if it had arrived at a local address, under the name that the
+// client uses for the server.
 func (w *site) at(local net.Addr, host, method, target, body string, headers ...string) answer {
 	w.t.Helper()
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -34,7 +34,7 @@ var (
 	there = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8080}
 )
 
-// A page whose name is resolved to a loopback address reads and writes nothing.
+// A page whose name resolves to a loopback address reads and writes nothing.
 func TestDNSRebinding(t *testing.T) {
 	w := newSite(t, Options{})
 	for _, host := range []string{"evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example", "localhost..", "0x7f.1", "x"} {
@@ -68,8 +68,8 @@ func TestOwnNames(t *testing.T) {
 	w.problem(w.at(here, "evil.example", "GET", countries, ""), http.StatusMisdirectedRequest)
 }
 
-// At other addresses, and with keys, any name will do.
-func TestOtherNames(t *testing.T) {
+// At other addresses, and with keys, any name is accepted.
+func TestAnyNameAtOtherAddresses(t *testing.T) {
 	w := newSite(t, Options{})
 	for _, addr := range []net.Addr{there, &net.UnixAddr{Name: "/run/x", Net: "unix"}} {
 		w.must(w.at(addr, "places.example", "GET", countries, ""), http.StatusOK)
@@ -80,7 +80,7 @@ func TestOtherNames(t *testing.T) {
 	w.problem(w.at(here, "places.example", "GET", countries, ""), http.StatusUnauthorized)
 }
 
-// Over connections of its own, by Host and by :authority of HTTP/2.
+// The same over real connections, by Host and by :authority of HTTP/2.
 func TestDNSRebindingOverConnections(t *testing.T) {
 	secure, client := newSite(t, Options{}).dialTLS(t)
 	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -19,10 +19,10 @@ import (
 
 // The nearest features (package store, nearest.go)
 //
-// OGC API - Features has no such search. Its answer is a page of features as that
-// of /items, but in the order of their distance, and each has that as a member of
-// its own, beside properties: what is stored in them is left as it is. There is no
-// next page: who wants more asks for more.
+// OGC API - Features has no such search. Its answer is a page of features like that of
+// /items, but ordered by distance. Each feature has its distance as a member beside
+// properties: the stored properties are unchanged. There is no next page: a client that
+// wants more features sets a higher limit.
 
 const nearestPattern = "/collections/{collectionId}/nearest"
 
@@ -56,7 +56,7 @@ func (q *request) nearest() error {
 		b = append(b[:len(b)-1], `,"distance":`...)
 		b = append(appendMetres(b, g.Distance), '}')
 		if len(b) > pageBytes && returned > 0 {
-			// What is left out could not be asked for as a next page.
+			// A client could not request the rest as a next page.
 			return false, &paramError{name: "limit", value: strconv.Itoa(n.K),
 				err:  fmt.Errorf("so many of these features are more than the %d bytes that one answer holds", pageBytes),
 				want: fmt.Sprintf("at most %d", returned)}
@@ -78,11 +78,11 @@ func (q *request) nearest() error {
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
 
-// appendMetres appends a distance to the millimetre, as exact as it is
-// (feature.Origin.Distance).
+// appendMetres appends a distance to the millimetre, which is the accuracy of
+// feature.Origin.Distance.
 func appendMetres(b []byte, metres float64) []byte { return strconv.AppendFloat(b, metres, 'f', 3, 64) }
 
-// nearestQueryOf takes the parameters.
+// nearestQueryOf takes the parameters of /nearest.
 func (q *request) nearestQueryOf(c api.FeatureCollection) (n store.NearestQuery, err error) {
 	p := &q.params
 	if n.X, n.Y, err = p.point(); err != nil {
@@ -101,7 +101,7 @@ func (q *request) nearestQueryOf(c api.FeatureCollection) (n store.NearestQuery,
 		return n, err
 	}
 	n.Filter = conditions.Filter
-	// The search goes by distance: areas are judged feature by feature.
+	// The search is ordered by distance: areas are judged feature by feature.
 	if conditions.Area != nil {
 		in, err := c.Prepare(store.Query{Area: conditions.Area, Relation: conditions.Relation})
 		if err != nil {
@@ -116,7 +116,7 @@ func (q *request) nearestQueryOf(c api.FeatureCollection) (n store.NearestQuery,
 	return n, nil
 }
 
-// point is the place of parameter point: longitude, latitude.
+// point is parameter point: longitude, latitude.
 func (p *params) point() (lon, lat float64, err error) {
 	text, ok := p.take("point")
 	bad := func(err error) (float64, float64, error) {
@@ -148,8 +148,7 @@ func (p *params) point() (lon, lat float64, err error) {
 	return v[0], v[1], nil
 }
 
-// searchNearest calls add with what is found, the nearest first, until it returns
-// false.
+// searchNearest calls add with the features, the nearest first, until it returns false.
 func (q *request) searchNearest(c api.FeatureCollection, n store.NearestQuery, add func(*store.Found) (more bool, err error)) error {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	p := &q.turns
@@ -164,7 +163,7 @@ func (q *request) nearestLinks(c api.FeatureCollection, html bool) []link {
 	return append(links, link{q.at("", "collections", c.Name()), "collection", typeJSON, "the collection"})
 }
 
-// nearestHTML is a table of what is near.
+// nearestHTML answers with a table of the nearest features.
 func (q *request) nearestHTML(c api.FeatureCollection, n store.NearestQuery) error {
 	type nearRow struct {
 		row

@@ -27,7 +27,7 @@ type near struct {
 	Properties map[string]any
 }
 
-// nearest is what an answer has.
+// nearest returns the features of an answer.
 func (w *site) nearest(query string) (features []near) {
 	w.t.Helper()
 	a := w.get(emptyNearest + "?" + query)
@@ -48,8 +48,7 @@ func (w *site) nearest(query string) (features []near) {
 	return p.Features
 }
 
-// metres is the distance by the haversine formula, which is not how package feature
-// computes it.
+// metres is the distance by the haversine formula, which package feature does not use.
 func metres(a, b orb.Point) float64 {
 	const rad = math.Pi / 180
 	x, y := math.Sin((b[1]-a[1])*rad/2), math.Sin((b[0]-a[0])*rad/2)
@@ -57,8 +56,8 @@ func metres(a, b orb.Point) float64 {
 	return 2 * feature.EarthRadius * math.Asin(min(1, math.Sqrt(h)))
 }
 
-// What is near is what a look at all features says, at the poles and at 180 degrees,
-// and whatever the filter is.
+// The nearest features are those of a scan of all features, at the poles and at 180
+// degrees, and with any filter.
 func TestNearest(t *testing.T) {
 	w := newSite(t, Options{})
 	r := rand.New(rand.NewPCG(3, 4))
@@ -66,9 +65,9 @@ func TestNearest(t *testing.T) {
 	for i := range 400 {
 		at := orb.Point{r.Float64()*360 - 180, r.Float64()*180 - 90}
 		switch i % 4 {
-		case 0: // by 180 degrees
+		case 0: // near 180 degrees
 			at[0] = math.Copysign(180-r.Float64(), at[0])
-		case 1: // by a pole
+		case 1: // near a pole
 			at[1] = math.Copysign(90-r.Float64(), at[1])
 		}
 		id := fmt.Sprintf("f%03d", i)
@@ -130,8 +129,8 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// Areas and lines are as near as their nearest point, and what is around the point is
-// at distance 0: as the store says.
+// The distance of areas and lines is that of their nearest point, and 0 inside an area,
+// as in the store.
 func TestNearestBorders(t *testing.T) {
 	w := newSite(t, Options{})
 	for _, from := range []orb.Point{{9.55, 47.15}, {180, -17}, {-180, -17}, {0, 90}, {0, -90}} {
@@ -171,7 +170,7 @@ func TestNearestPage(t *testing.T) {
 	}
 }
 
-// A list that is cut has no next page, so there is no such answer.
+// A truncated list has no next page, so it is refused instead.
 func TestNearestTooLarge(t *testing.T) {
 	w := newSite(t, Options{})
 	text := strings.Repeat("x", 200<<10)

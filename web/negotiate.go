@@ -19,9 +19,9 @@ const (
 	typeMVT     = "application/vnd.mapbox-vector-tile"
 )
 
-// html reports whether the client wants a page for people. What else there is has
-// the media types of json, the best first. Parameter f decides, else header Accept,
-// and without both it is JSON.
+// html reports whether the client wants a page for people. The other form has the media
+// types of json, the best first. Parameter f decides, else header Accept; without both,
+// the form is JSON.
 func (q *request) html(json ...string) (bool, error) {
 	if f, ok := q.params.take("f"); ok {
 		switch f {
@@ -59,7 +59,7 @@ func (q *request) html(json ...string) (bool, error) {
 	return html, nil
 }
 
-// acceptOf is one range of an Accept header, such as text/*;q=0.5.
+// acceptOf parses one range of an Accept header, such as text/*;q=0.5.
 func acceptOf(s string) (t string, quality float64, ok bool) {
 	t, parameters, err := mime.ParseMediaType(s)
 	if err != nil {
@@ -74,7 +74,7 @@ func acceptOf(s string) (t string, quality float64, ok bool) {
 	return t, quality, true
 }
 
-// covers reports whether a media range has a type.
+// covers reports whether a media range includes a type.
 func covers(of, t string) bool {
 	t, _, _ = strings.Cut(t, ";")
 	if of == "*/*" || of == t {
@@ -102,9 +102,9 @@ func (q *request) vary(name string) {
 	}
 }
 
-// mayBeKept says how caches may keep the answer: no-cache, if they ask each time
-// whether it is still right, or no-store, not at all. What needs a key is kept by the
-// client alone: a cache that others use does not know who may see it.
+// mayBeKept sets how caches may keep the answer: no-cache, if they revalidate it each
+// time, or no-store, not at all. Only the client keeps an answer that needs a key: a
+// shared cache does not know which clients may see it.
 func (q *request) mayBeKept(how string) {
 	if q.o.Keys != nil {
 		how = "private, " + how

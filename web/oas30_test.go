@@ -79,8 +79,8 @@ func TestATS_oas30_definition(t *testing.T) { // -1 and -2
 	}
 }
 
-// servedPages are the methods and paths of all pages, as the document writes them. What is
-// at an asset's address is a part of the page at /.
+// servedPages are the methods and paths of all pages, as the document writes them. The
+// assets belong to the page at /.
 func (w *site) servedPages() (all []string) {
 	for _, p := range slices.Concat(w.pages(), w.endless()) {
 		path := strings.TrimSuffix(p.pattern, "{$}")
@@ -96,8 +96,8 @@ func (w *site) servedPages() (all []string) {
 	return all
 }
 
-// Each path and method that is served is in the document, and no other; and so are
-// the path's own parameters.
+// The document has each served path and method, and no other, and the parameters of
+// each path.
 func TestATS_oas30_completeness(t *testing.T) {
 	for name, o := range map[string]Options{"without an engine": {}, "with one": {Engine: newFakeRoom()}} {
 		t.Run(name, func(t *testing.T) { testCompleteness(t, newSite(t, o)) })
@@ -141,9 +141,8 @@ func testCompleteness(t *testing.T, w *site) {
 	}
 }
 
-// Each path that has a page for people is there, for each collection that the
-// document names. That answers are as they are documented is tested with every
-// request (documented).
+// Each path that has a page for people exists, for each collection that the document
+// names. Every request tests that answers are as documented (documented).
 func TestATS_oas30_oas_impl(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(1)
@@ -160,7 +159,7 @@ func TestATS_oas30_oas_impl(t *testing.T) {
 			target := strings.NewReplacer("{collectionId}", name.(string), "{featureId}", features[name.(string)]).Replace(path)
 			for _, f := range []string{"?", "?f=json&", "?f=html&"} {
 				if path == nearestPattern {
-					f += "point=0,0" // the only parameter that there must be
+					f += "point=0,0" // the only required parameter
 				}
 				if a := w.get(target + f); !strings.Contains(target, "{") && a.StatusCode != http.StatusOK {
 					t.Errorf("GET %s%s: %s", target, f, a.Status)

@@ -16,18 +16,18 @@ const maxEnum = 1000
 // operation is one method of a path, as the document has it.
 type operation struct {
 	path, method, id, summary string
-	params                    []string // names in components
-	answer                    string   // a response in components
-	status                    int      // of it; 0: 200
+	params                    []string // names in the components
+	answer                    string   // a response in the components
+	status                    int      // the answer's status; 0: 200
 	body                      object   // content of the request, nil: none
-	errors                    []int    // besides those that all have
+	errors                    []int    // besides the common ones
 	public                    bool
-	form                      string         // the only one that there is; empty: JSON and HTML
-	also                      map[int]string // other responses, in components
-	optional                  bool           // the body
+	form                      string         // the only media type; empty: JSON and HTML
+	also                      map[int]string // other responses, in the components
+	optional                  bool           // the body is optional
 }
 
-// reads are the operations that Part 1 has.
+// reads are the operations of Part 1.
 var reads = []operation{
 	{path: "/", method: "get", id: "getLandingPage", summary: "What there is", answer: "LandingPage", public: true},
 	{path: "/conformance", method: "get", id: "getConformance", summary: "The conformance classes", answer: "Conformance", public: true},
@@ -46,7 +46,7 @@ var reads = []operation{
 		params: []string{"collectionId", "featureId", "If-None-Match"}, answer: "Feature", errors: []int{404}},
 }
 
-// writes are those of Part 4.
+// writes are the operations of Part 4.
 var writes = []operation{
 	{path: "/collections/{collectionId}/items", method: "post", id: "createFeature", summary: "A new feature, or many",
 		params: []string{"collectionId", "ttl"}, answer: "Created", status: 201, also: map[int]string{200: "Uploaded"},
@@ -64,7 +64,7 @@ var writes = []operation{
 		params: []string{"collectionId", "featureId", "If-Match"}, answer: "Deleted", status: 204, errors: []int{404, 412}},
 }
 
-// operations are those that this server has.
+// operations are the operations of this server.
 func (s *Server) operations() []operation {
 	all := slices.Concat(reads, managing, tiled, live, writes)
 	if s.o.Engine != nil {
@@ -73,7 +73,7 @@ func (s *Server) operations() []operation {
 	return all
 }
 
-// api answers with the OpenAPI document of all there is.
+// api answers with the OpenAPI document.
 func (q *request) api() error {
 	html, err := q.html(typeOpenAPI, "application/openapi+json", typeJSON)
 	if err != nil {
@@ -101,7 +101,7 @@ func (q *request) api() error {
 	return q.sendJSON(typeOpenAPI, q.document(names))
 }
 
-// with adds what is in b to a.
+// with adds the entries of b to a.
 func with(a, b object) object {
 	maps.Copy(a, b)
 	return a
@@ -155,7 +155,7 @@ func (q *request) operation(o *operation) object {
 		errs = append(errs, 401, 403)
 	}
 	if q.o.Keys == nil {
-		errs = append(errs, 421) // a page whose name leads here now
+		errs = append(errs, 421) // a page whose name resolves to this server
 	}
 	if o.method != "get" {
 		errs = append(errs, 403) // from a page of another web site

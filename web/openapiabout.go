@@ -1,7 +1,7 @@
 package web
 
-// abouts describe operations in the OpenAPI document, by id, where their summaries do not
-// say all.
+// abouts describe operations in the OpenAPI document, by id, where their summaries are
+// not sufficient.
 var abouts = map[string]string{
 	"getLandingPage":     "Links to all pages. Browsers get the map.",
 	"getConformance":     "The classes of OGC API - Features, Tiles and CQL2 that the server conforms to.",

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Of the OpenAPI document: the engine room (docs/engine.md). Its schemas are made of the
-// types that are sent.
+// The OpenAPI document's part on the engine room (docs/engine.md). Its schemas are
+// derived from the types that are sent.
 
 // room are the operations with Options.Engine.
 var room = []operation{
@@ -20,7 +20,7 @@ var room = []operation{
 }
 
 func roomResponses() object {
-	// OpenAPI 3.0 has no words for events: x-event-data has the schema of each one's data.
+	// OpenAPI 3.0 cannot describe events: x-event-data has the schema of each one's data.
 	events := content("Events called snapshot, the data of each one a JSON object on one line", typeEvents,
 		object{"type": "string", "x-event-data": object{"snapshot": engineSchema(reflect.TypeFor[EngineSnapshot]())}})
 	return object{
@@ -33,7 +33,7 @@ func roomResponses() object {
 
 func roomSchemas() object {
 	wanted := engineSchema(reflect.TypeFor[EngineLoad]())
-	delete(wanted, "required") // What is left out has its default.
+	delete(wanted, "required") // An omitted member has its default.
 	wanted["additionalProperties"] = false
 	return object{
 		"Engine": engineSchema(reflect.TypeFor[EngineInfo]()), "EngineLoad": engineSchema(reflect.TypeFor[EngineLoad]()),
@@ -41,8 +41,8 @@ func roomSchemas() object {
 	}
 }
 
-// engineSchema is what package encoding/json makes of a type, of those kinds that the
-// engine room's types have. Slices may be null.
+// engineSchema is the JSON schema of a type as package encoding/json writes it, for the
+// kinds that the engine room's types have. Slices may be null.
 func engineSchema(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -66,7 +66,7 @@ func engineSchema(t reflect.Type) object {
 	case reflect.Int, reflect.Int64, reflect.Uint32:
 		return object{"type": "integer"}
 	}
-	panic("web: no schema for " + t.String()) // A test makes them all.
+	panic("web: no schema for " + t.String()) // A test calls it for all types.
 }
 
 // addFields adds a struct's fields, and those of structs embedded in it.

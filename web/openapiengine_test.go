@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What the document says of a snapshot is what is sent: each name, and no other.
+// The document's schema of a snapshot has the names that are sent, and no other.
 func TestEngineSchema(t *testing.T) {
 	w := newSite(t, Options{Engine: newFakeRoom()})
 	doc := w.json("/api")

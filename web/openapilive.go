@@ -2,9 +2,9 @@ package web
 
 import "github.com/catfish-index/catfish/api"
 
-// Of the OpenAPI document: what is near, and what happens.
+// The OpenAPI document's part on nearest features and events.
 
-// live are the operations that no part of OGC API has.
+// live are the operations that no part of OGC API defines.
 var live = []operation{
 	{path: nearestPattern, method: "get", id: "getNearest", summary: "Features around a point, the nearest first",
 		params: []string{"collectionId", "point", "limit", "max", "datetime", "filter", "filter-lang", "filter-crs", "properties"},

@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// managing are the operations of the OpenAPI document.
+// managing are the operations on collections in the OpenAPI document.
 var managing = []operation{
 	{path: "/collections", method: "post", id: "createCollection", summary: "A new collection",
 		answer: "CollectionCreated", status: 201, body: collectionBody("id"), errors: []int{408, 409, 413, 415, 422, 507}},

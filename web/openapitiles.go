@@ -2,10 +2,10 @@ package web
 
 import "github.com/catfish-index/catfish/web/tile"
 
-// Of the OpenAPI document: tiles and counts. The ids end as the table of operation ids
-// of OGC API - Tiles (clause 14) has them.
+// The OpenAPI document's part on tiles and counts. The ids have the endings of the
+// table of operation ids of OGC API - Tiles (clause 14).
 
-// which are the parameters that say which features are drawn.
+// which are the parameters that select the features to draw.
 var which = []string{"datetime", "filter", "filter-lang", "filter-crs", "where"}
 
 func of(path string, more ...string) []string {
@@ -57,7 +57,7 @@ func tiledParameters() object {
 	}
 }
 
-// having is the schema of an object that has such properties.
+// having is the schema of an object that has properties of these names.
 func having(names ...string) object {
 	properties := object{}
 	for _, n := range names {

@@ -1,6 +1,6 @@
 package web
 
-// Of the OpenAPI document: many features at once.
+// The OpenAPI document's part on uploads of many features.
 
 func uploadBody() object {
 	return object{

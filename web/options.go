@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// DefaultMaxAnswerBytes bounds what all requests hold together. A source may
+	// DefaultMaxAnswerBytes bounds the memory of all requests together. A source may
 	// hold half.
 	DefaultMaxAnswerBytes = 1 << 30
-	// DefaultTileCacheBytes bounds the tiles that are kept: some thousand.
+	// DefaultTileCacheBytes bounds the cached tiles: some thousand.
 	DefaultTileCacheBytes = 64 << 20
 	// DefaultMaxConnections bounds the open connections, at some 20 KB each. A
 	// source may have half.
@@ -22,17 +22,17 @@ const (
 	// DefaultMaxStreams bounds the streams of events, at some 60 KB each. A source
 	// may have half.
 	DefaultMaxStreams = 1 << 11
-	// DefaultIdleTimeout is how long the server waits for a client to take or to
-	// send anything.
+	// DefaultIdleTimeout is how long the server waits for a client to receive or send
+	// anything.
 	DefaultIdleTimeout = 30 * time.Second
-	// DefaultRequestTimeout bounds the time to find an answer: enough to look at
-	// each of 20 million features.
+	// DefaultRequestTimeout bounds the time to find an answer: enough to look at each
+	// of 20 million features.
 	DefaultRequestTimeout = time.Minute
 	// DefaultMaxBodyBytes bounds a request's body: 250,000 positions.
 	DefaultMaxBodyBytes = 8 << 20
 
-	// DefaultLimit and MaxLimit are the features of a page, as in the standard's
-	// own example of the parameter.
+	// DefaultLimit and MaxLimit are the default and the largest limit of a page, as in
+	// the standard's own example of the parameter.
 	DefaultLimit, MaxLimit = 10, 10_000
 )
 
@@ -40,27 +40,27 @@ const (
 type Options struct {
 	// Title and Description are for people. The default title is "Catfish".
 	Title, Description string
-	// URL is how clients reach the server, such as https://example.org/places,
-	// where a proxy stands before it. Empty: as the request says.
+	// URL is the server's address for clients, such as https://example.org/places, if a
+	// proxy stands before it. Empty: taken from the request.
 	URL string
-	// Keys are whom the server serves; nil: everybody (catfish.OpenKeys).
+	// Keys are those that the server accepts; nil: none is needed (catfish.OpenKeys).
 	Keys *access.Keys
-	// Origin is the web site, such as https://example.org, or *, whose pages may
-	// use the server from a browser (CORS). Empty: none but the server's own.
+	// Origin is the web site, such as https://example.org, or *, whose pages may use
+	// the server from a browser (CORS). Empty: only the server's own pages.
 	Origin string
-	// Time is the property that has the time of a feature, for parameter
-	// datetime. Default: "datetime".
+	// Time is the property with the time of a feature, for parameter datetime. Default:
+	// "datetime".
 	Time string
 
-	// TileCacheBytes are for tiles that are kept, besides MaxAnswerBytes; less than
-	// 0: none.
+	// TileCacheBytes bounds the cached tiles, besides MaxAnswerBytes; less than 0: no
+	// cache.
 	TileCacheBytes int64
 	// MaxDrawings bounds the tiles that are drawn at a time, which take DrawingBytes
-	// each, besides MaxAnswerBytes. Default: as many as there are processors.
+	// each, besides MaxAnswerBytes. Default: the number of processors.
 	MaxDrawings int
-	// Basemap, if it has an address, lies under the places of the page at /.
+	// Basemap, if it has an address, is drawn below the places of the page at /.
 	Basemap Basemap
-	// Engine, if not nil, is what /engine shows.
+	// Engine, if not nil, is shown at /engine.
 	Engine Engine
 
 	MaxAnswerBytes int64
@@ -72,7 +72,7 @@ type Options struct {
 
 	// Observe, if not nil, is called after each request.
 	Observe func(context.Context, Observed)
-	// Logger is for faults of the server's own. Default: slog.Default().
+	// Logger receives the server's own faults. Default: slog.Default().
 	Logger *slog.Logger
 	// Now is the clock. Default: time.Now.
 	Now func() time.Time
@@ -81,17 +81,17 @@ type Options struct {
 // Basemap is a map of another server for the page at /.
 type Basemap = app.Basemap
 
-// ErrBasemap is wrapped by New's error if Options.Basemap has no address of pictures.
+// ErrBasemap is wrapped by New's error if Options.Basemap has no address of images.
 var ErrBasemap = app.ErrBasemap
 
-// Observed is what there is to tell of a request.
+// Observed describes a finished request.
 type Observed struct {
 	Method string
 	Route  string // the pattern, such as /collections/{collectionId}/items; empty: no such page
-	Status int    // 0: the client had gone
-	Bytes  int64  // of the answer's body
+	Status int    // 0: the client had disconnected
+	Bytes  int64  // size of the answer's body
 	Took   time.Duration
-	Stream bool   // it has no end of its own: Took is how long the client stayed
+	Stream bool   // without an end of its own: Took is how long the client stayed
 	Key    string // the id of the client's key, which is no secret; empty: none
 }
 

@@ -13,44 +13,44 @@ import (
 
 // A page of features
 //
-// What is wanted are the first features by id behind one, and, if that takes no longer than
-// countTime, how many there are in all (parameter numberMatched). There are three ways:
+// A page has the first features by id after a given one and, if counting takes no longer
+// than countTime, the number of all matching features (numberMatched). Three paths:
 //
-//	walk      where no area is given: all features in the order of their ids, until the
-//	          page is full, and from there on to count as long as there is time
-//	ordered   in an area: the store gives the first ones in their order. It looks at all
-//	          of the area, and counts it, or, if it need not be counted and the area
-//	          has much, walks
-//	whole     where a filter has more than a query has (filter.go): one search looks at
-//	          all of the area, counts, and keeps the smallest ids, a heap of one more
-//	          than the page has
+//	walk      if no area is given: all features in the order of their ids, until the
+//	          page is full, and then on to count them, while there is time
+//	ordered   in an area: the store returns the first features in order. It looks at
+//	          all of the area, and counts it, or, if no count is needed and the area
+//	          has many features, walks
+//	whole     if a filter has more than a query can express (filter.go): one search
+//	          looks at all of the area, counts, and keeps the smallest ids, in a heap
+//	          of one more than the page has
 //
-// The last two have nothing to give before they have seen all of the area. If they have
-// found more than a page when the time is over, a walk is tried that keeps the ids of a
-// page: it meets them soon, unless ids go with places. If it does not within the same time
-// again, the search is made to its end. So no page takes more than twice countTime longer
-// than by one search of all.
+// The last two return nothing before they have seen all of the area. If they have found
+// more than a page when the time limit passes, a walk is tried that keeps the ids of a
+// page: it meets them soon, unless ids correlate with places. If it does not within the
+// same time again, the search runs to its end. So no page takes more than twice countTime
+// longer than one search of all.
 
-// countTime is how long a search goes on to count what it has no other use for. An answer
-// within 0.1 s seems immediate, and this is half of it: some 50,000 features are counted.
+// countTime is how long a search continues only in order to count. An answer within 0.1 s
+// seems immediate, and this is half of it: some 50,000 features are counted.
 const countTime = 50 * time.Millisecond
 
-// errEnough ends a search when its time to count is over.
+// errEnough ends a search when its time limit for counting has passed.
 var errEnough = errors.New("web: counted for long enough")
 
-// pageBytes is how much the features of a page take at most, whatever its limit, but for
-// one that is larger: 10,000 places of 800 bytes.
+// pageBytes bounds the features of a page, whatever its limit, except for a single
+// larger one: 10,000 places of 800 bytes.
 const pageBytes = 8 << 20
 
-// found is what a search gave.
+// found is the result of a search.
 type found struct {
 	matched  int    // in all; -1: not counted
 	returned int    // on this page
-	more     bool   // there is more behind it
-	last     []byte // the id behind which the next begins
+	more     bool   // there are more after this page
+	last     []byte // the next page begins after this id
 }
 
-// add adds a feature to the page, if there is room. The first always has.
+// add adds a feature to the page if there is room. The first feature always fits.
 func (f *found) add(g *store.Found, add func(*store.Found) (bool, error)) (added bool, err error) {
 	if added, err = add(g); err != nil || !added {
 		f.more = true
@@ -61,23 +61,23 @@ func (f *found) add(g *store.Found, add func(*store.Found) (bool, error)) (added
 	return true, nil
 }
 
-// pageSearch is what a search needs.
+// pageSearch is the reusable memory of a search.
 type pageSearch struct {
 	store.Buffer
 	query store.Prepared
 }
 
-// searches that are over.
+// searches pools the memory of finished searches.
 var searches = sync.Pool{New: func() any { return new(pageSearch) }}
 
-// keep leaves memory to the next search, but none of the request's.
+// keep returns the memory to the pool, without references to the request.
 func (s *pageSearch) keep() {
 	s.query.Forget()
 	searches.Put(s)
 }
 
-// search calls add with the features of a page, until it returns false: then the
-// page is full without that feature.
+// search calls add with the features of a page, until it returns false: then the page
+// is full without that feature.
 func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	add func(*store.Found) (added bool, err error),
 ) (f found, err error) {
@@ -101,7 +101,7 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 		all = q.searchWhole
 	}
 	if err = all(c, i, &f, add); errors.Is(err, errEnough) {
-		_ = q.hold(&q.holds.ids, 0) // What is given back is never refused.
+		_ = q.hold(&q.holds.ids, 0) // Releasing memory never fails.
 		err = q.walkArea(c, i, &f, add)
 	}
 	if errors.Is(err, errEnough) {
@@ -112,10 +112,10 @@ func (q *request) search(c api.FeatureCollection, i itemsQuery,
 	return f, err
 }
 
-// pastCountTime reports whether the time to count is over.
+// pastCountTime reports whether the time limit for counting has passed.
 func (q *request) pastCountTime(i *itemsQuery) bool { return !i.exact && !q.o.Now().Before(i.until) }
 
-// pause is the Pace of a search that ends as soon as enough is true and it is late.
+// pause is the Pace of a search that ends once enough is true and countTime has passed.
 func (q *request) pause(i *itemsQuery, enough func() bool) func() error {
 	return func() error {
 		if err := q.turns.Pause(); err != nil {
@@ -128,8 +128,8 @@ func (q *request) pause(i *itemsQuery, enough func() bool) func() error {
 	}
 }
 
-// soon is the Pace of a search that gives nothing before it has seen all: when it is late
-// it ends if it has found a page, and otherwise goes on to its end.
+// soon is the Pace of a search that returns nothing before it has seen all: at the time
+// limit it ends if it has found a page, and otherwise continues to its end.
 func (q *request) soon(i *itemsQuery, found func() bool) func() error {
 	decided := false
 	return q.pause(i, func() bool {
@@ -166,10 +166,10 @@ func (q *request) searchOrdered(c api.FeatureCollection, i itemsQuery, f *found,
 	return err
 }
 
-// run1 carries out one search.
+// run1 runs one search.
 func (q *request) run1(c api.FeatureCollection, s *pageSearch, yield func(*store.Found) (bool, error)) error {
 	if q.timeout > 0 && q.o.Now().Sub(q.begun) >= q.timeout {
-		return &timeoutError{q.timeout} // The timer comes later if all processors are busy.
+		return &timeoutError{q.timeout} // The timer is late if all processors are busy.
 	}
 	if err := context.Cause(q.ctx); err != nil {
 		return err

@@ -17,9 +17,9 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// moving is a collection in which a search meets what is moved meanwhile: each
-// feature twice; and of what it has found, one is changed and one deleted before it
-// is fetched.
+// moving is a collection in which a search meets concurrent moves: it finds each
+// feature twice; and of the features found, one is changed and one deleted before they
+// are fetched.
 type moving struct{ *store.Collection }
 
 type movingBackend struct {
@@ -48,9 +48,9 @@ func (c moving) GetMany(ctx context.Context, ids []string, yield func(int, *stor
 	return c.Collection.GetMany(ctx, ids, yield)
 }
 
-// What changes between the search and the answer is given once and as it is, or not
-// at all. With a second area the page is counted by what the search finds.
-func TestPageOfWhatChanges(t *testing.T) {
+// A feature that changes between the search and the answer is returned once and as it
+// is, or not at all. With a second area the page is counted by the search's results.
+func TestPageDuringChanges(t *testing.T) {
 	w := newSite(t, Options{})
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		w.put("empty", store.Feature{ID: id, Geometry: orb.Point{1, 1}})
@@ -62,8 +62,8 @@ func TestPageOfWhatChanges(t *testing.T) {
 	}
 }
 
-// A page ends before it has more than so many bytes, whatever its limit, and the next
-// goes on. A feature that is larger has a page of its own.
+// A page ends before it exceeds pageBytes, whatever its limit, and the next page
+// continues. A larger feature has a page of its own.
 func TestPageOfLargeFeatures(t *testing.T) {
 	w := newSite(t, Options{})
 	put := func(id string, bytes int) {

@@ -42,8 +42,8 @@ func (w *site) town(n int, r *rand.Rand) {
 }
 
 // BenchmarkItemsBoxes: pages of boxes all over 1,000,000 points, so that neither nodes
-// nor records are in a cache. They hold about 7 or 77 points, or ten times as many as
-// the page. Without net/http.
+// nor records are in a cache. The boxes hold about 7 or 77 points, or ten times the
+// page's limit. Without net/http.
 //
 //	go test ./web -run '^$' -bench ItemsBoxes -benchtime 2s
 func BenchmarkItemsBoxes(b *testing.B) {

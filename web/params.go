@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// params are the parameters of a query. Handlers take those that they know, and
-// refuse what is left: a name that is misspelt must not widen an answer.
+// params are the parameters of a query. Handlers take those that they know, and refuse
+// the rest: a misspelt name must not widen an answer.
 type params struct {
 	all   []param
 	taken []bool
-	later bool // a filter may name properties that no feature has yet
+	later bool // a filter may name properties that no feature has so far
 }
 
 type param struct{ name, value string }
@@ -22,7 +22,7 @@ type param struct{ name, value string }
 // maxParams bounds the parameters of a query.
 const maxParams = 100
 
-// parseParams keeps the order, in which links repeat them.
+// parseParams keeps the order, because links repeat the parameters.
 func parseParams(query string) (p params, err error) {
 	for part := range strings.SplitSeq(query, "&") {
 		if part == "" {
@@ -48,7 +48,7 @@ func parseParams(query string) (p params, err error) {
 	return p, nil
 }
 
-// take is the value of a parameter, if there is one.
+// take removes a parameter and returns its value, if present.
 func (p *params) take(name string) (value string, ok bool) {
 	for i, a := range p.all {
 		if a.name == name {
@@ -59,7 +59,7 @@ func (p *params) take(name string) (value string, ok bool) {
 	return "", false
 }
 
-// left are the parameters that nobody took.
+// left are the parameters that no handler took.
 func (p *params) left() (all []param) {
 	for i, a := range p.all {
 		if !p.taken[i] {
@@ -69,7 +69,7 @@ func (p *params) left() (all []param) {
 	return all
 }
 
-// end refuses what nobody took.
+// end refuses the parameters that no handler took.
 func (p *params) end(known string) error {
 	for _, a := range p.left() {
 		return &paramError{name: a.name, value: a.value, err: errUnknown, want: known}
@@ -77,7 +77,7 @@ func (p *params) end(known string) error {
 	return nil
 }
 
-// limit is how many features a page is to have.
+// limit is parameter limit: the number of features of a page.
 func (p *params) limit() (int, error) {
 	text, ok := p.take("limit")
 	if !ok {
@@ -87,10 +87,10 @@ func (p *params) limit() (int, error) {
 	if err != nil || n == 0 {
 		return 0, &paramError{name: "limit", value: text, want: fmt.Sprintf("a number from 1 to %d", MaxLimit)}
 	}
-	return int(min(n, MaxLimit)), nil // What is more is no error, by the standard.
+	return int(min(n, MaxLimit)), nil // A larger limit is no error, by the standard.
 }
 
-// query is the parameters with some replaced: those of an empty value are dropped.
+// query is the parameters with some replaced; an empty value drops a parameter.
 func (p *params) query(with ...param) string {
 	b := make([]byte, 0, 256)
 	add := func(a param) {

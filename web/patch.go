@@ -19,22 +19,22 @@ const typeMergePatch = "application/merge-patch+json"
 
 // merge is a merge patch of a feature.
 type merge struct {
-	properties []byte       // of the properties, nil: they stay
-	none       bool         // properties are null from now on
-	moved      bool         // there is a geometry
+	properties []byte       // the properties; nil: unchanged
+	none       bool         // the properties become null
+	moved      bool         // the geometry changes
 	geometry   orb.Geometry // nil: null
 	altitudes  []float64
 }
 
 var errPatch = errors.New("a merge patch of a feature is an object with properties, geometry, or both")
 
-// mergeOf reads a patch. A geometry is whole, with its type, since a part of one
-// means nothing without the rest.
+// mergeOf reads a patch. A geometry is replaced as a whole, with its type, since a part
+// of a geometry means nothing without the rest.
 func mergeOf(c api.FeatureCollection, id string, body []byte) (m merge, err error) {
 	bad := func(format string, args ...any) (merge, error) {
 		return m, &statusError{http.StatusBadRequest, fmt.Sprintf("the body: "+format, args...)}
 	}
-	// It bounds how deep the text is, which package json does not.
+	// CompactProperties bounds the nesting depth of the text; package json does not.
 	whole, err := feature.CompactProperties(body)
 	if err != nil {
 		return m, fmt.Errorf("the body: %w", err)
@@ -81,7 +81,7 @@ func mergeOf(c api.FeatureCollection, id string, body []byte) (m merge, err erro
 	return m, nil
 }
 
-// apply is the feature after the patch.
+// apply returns the feature after the patch.
 func (m *merge) apply(is *store.Found) ([]byte, error) {
 	properties := is.View.Properties()
 	var err error
@@ -99,8 +99,8 @@ func (m *merge) apply(is *store.Found) ([]byte, error) {
 	return feature.AppendZ(nil, m.geometry, m.altitudes, properties)
 }
 
-// patch answers to PATCH. The feature expires when it would have, unless parameter ttl
-// says otherwise.
+// patch answers to PATCH. The feature keeps its expiry, unless parameter ttl sets
+// another.
 func (q *request) patch() error {
 	c, expires, err := q.writable()
 	if err != nil {

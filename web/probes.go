@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// probes are for orchestrators that know this port alone, as of package metrics. They
-// need no key, tell nothing of what is stored, and are not counted as requests.
+// probes are for orchestrators that know this port alone, like those of package metrics.
+// They need no key, reveal no stored data, and are not counted as requests.
 //
 //	/healthz   200 as long as the process answers
 //	/readyz    200 when the features are loaded, 503 before

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 )
 
-// Probes need no key, and a server is ready when its features are there.
+// Probes need no key, and a server is ready when its features are loaded.
 func TestProbes(t *testing.T) {
 	keys, _ := testKeys(t, "countries:read")
 	s, err := New(nil, Options{Keys: keys})

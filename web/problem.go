@@ -17,27 +17,27 @@ import (
 	"github.com/catfish-index/catfish/web/tile"
 )
 
-// problem is the body of an answer that tells an error (RFC 9457). Its type is
-// about:blank: the status says what it is.
+// problem is the body of an answer that reports an error (RFC 9457). Its type is
+// about:blank: the status says which error.
 type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
-	// Parameter of the query, or the part of the body, that is wrong, what it
-	// was, and what is accepted.
+	// Parameter is the wrong parameter of the query, or the wrong part of the body;
+	// Value is its value, Limit what is accepted.
 	Parameter string `json:"parameter,omitempty"`
 	Value     string `json:"value,omitempty"`
 	Limit     string `json:"limit,omitempty"`
-	// Column of a filter, in characters, from 1, or a JSON pointer in it.
+	// Column in a filter, in characters, from 1, or a JSON pointer into the filter.
 	Column  int    `json:"column,omitempty"`
 	Pointer string `json:"pointer,omitempty"`
-	// What an upload stored before it ended.
+	// Uploaded counts what an upload stored before it ended.
 	Uploaded *uploaded `json:"uploaded,omitempty"`
 }
 
-// What is wrong with a parameter.
+// Errors of a parameter.
 var (
-	errTwice   = errors.New("it is there twice") // One value would have to be left out.
+	errTwice   = errors.New("it is there twice") // One value would have to be ignored.
 	errEmpty   = errors.New("it is empty")
 	errMissing = errors.New("it is missing")
 	errUnknown = errors.New("it is unknown here")
@@ -45,11 +45,11 @@ var (
 	errTooMany = errors.New("there are more of them than a request may have")
 )
 
-// paramError is about a parameter: 400.
+// paramError is an error of a parameter: 400.
 type paramError struct {
 	name, value string
-	want        string // what is accepted
-	err         error  // nil, or what is wrong with it
+	want        string // the accepted values
+	err         error  // nil, or the parameter's error
 }
 
 func (e *paramError) Error() string {
@@ -81,14 +81,14 @@ func (e *statusError) Error() string { return e.text }
 
 const (
 	// busyRetry suits answers, which clients take within a second or so, and a
-	// server that is being restarted.
+	// restarting server.
 	busyRetry = time.Second
 	// maxDetail bounds the text of an error, and maxValue the value in it.
 	maxDetail, maxValue = 800, 200
 )
 
-// statuses are those of errors that other protocols do not have. The first that
-// fits counts.
+// statuses are those of errors that other protocols do not have. The first match
+// counts.
 var statuses = []struct {
 	is     error
 	status int
@@ -136,16 +136,16 @@ func problemOf(err error) problem {
 	return p
 }
 
-// fail tells the client an error.
+// fail answers with an error.
 func (q *request) fail(err error) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		// The reason why the server ended the request says more.
+		// The reason why the server ended the request is more precise.
 		if why := context.Cause(q.ctx); why != nil {
 			err = why
 		}
 	}
 	if errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // The client has gone.
+		panic(http.ErrAbortHandler) // The client has disconnected.
 	}
 	if errors.Is(err, limits.ErrExceeded) {
 		q.refuse(func() { q.answerProblem(err) })
@@ -154,7 +154,7 @@ func (q *request) fail(err error) {
 	q.answerProblem(err)
 }
 
-// answerProblem answers with what is wrong.
+// answerProblem answers with the problem of an error.
 func (q *request) answerProblem(err error) {
 	p := problemOf(err)
 	h := q.w.Header()
@@ -177,24 +177,24 @@ func (q *request) answerProblem(err error) {
 	h.Set("Cache-Control", "no-store")
 	body, err := json.Marshal(p)
 	if err != nil {
-		panic(err) // It has strings and numbers alone.
+		panic(err) // It has only strings and numbers.
 	}
 	_ = q.send(p.Status, "application/problem+json", append(body, '\n'))
 }
 
-// seconds is a duration as Retry-After has it, rounded up.
+// seconds is a duration for Retry-After, rounded up.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(d.Seconds())))
 }
 
-// packageNames are those that errors of Go packages begin with, alone or within
-// others. They help programmers only.
+// packageNames are the prefixes of errors of Go packages, alone or within others. They
+// help programmers only.
 var packageNames = regexp.MustCompile(
 	`(^|[ (\n])(?:(?:api|catfish|store|disk|kv|filter|record|cuckoo|rstar|access|cql2|tile): )+`)
 
 func withoutPackages(s string) string { return packageNames.ReplaceAllString(s, "$1") }
 
-// clip is at most so many bytes of s, whole characters.
+// clip is at most the first most bytes of s, in whole characters.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -10,14 +10,14 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// reserved are the parameters of /items. A property that is called like one of
-// them cannot be filtered by as a parameter.
+// reserved are the parameters of /items. A property of the same name cannot be filtered
+// by as a parameter.
 var reserved = []string{"f", "bbox", "datetime", "limit", "after", "numberMatched", "filter", "filter-lang", "filter-crs"}
 
-// properties is the condition of the parameters that nobody took: each is the name
-// of a property and the value that it must have. What the collection's features do
-// not have is refused, unless they have more names than a schema knows. The error lists
-// the parameters that are known.
+// properties is the condition of the parameters that no handler took: each is a
+// property's name and the value that it must have. It refuses properties that the
+// collection's features do not have, unless they have more names than a schema keeps.
+// The error lists the known parameters.
 func (p *params) properties(c api.FeatureCollection, known ...string) (string, error) {
 	left := p.left()
 	if len(left) == 0 {
@@ -38,8 +38,8 @@ func (p *params) properties(c api.FeatureCollection, known ...string) (string, e
 	return strings.Join(and, " && "), nil
 }
 
-// equals is true for a feature whose property is the text, or what the text is as a
-// number, true or false.
+// equals is a condition: the property is the text, or the number, true or false that
+// the text denotes.
 func equals(name, text string) string {
 	is := "properties[" + strconv.Quote(name) + "] == "
 	or := is + strconv.Quote(text)
@@ -52,7 +52,7 @@ func equals(name, text string) string {
 	return "(" + or + ")"
 }
 
-// numberOf is a text as a number of a filter, empty: it is none.
+// numberOf is a text as a number of a filter; empty if it is not a number.
 func numberOf(text string) string {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10)

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 )
 
-// untaken is an answer that its client does not take until taken is closed.
+// untaken is an answer that its client does not read until taken is closed.
 type untaken struct {
 	*httptest.ResponseRecorder
 	taken chan struct{}
@@ -22,8 +22,8 @@ func (w *untaken) Write(p []byte) (int, error) {
 	return w.ResponseRecorder.Write(p)
 }
 
-// Who finds no room gets 503, but no more of these answers are written at a time than
-// there are places: what clients do not take is held beside the budget.
+// A client that finds no room gets 503, but no more of these answers are written at a
+// time than there are places: unread answers are held beside the budget.
 func TestRefusalsHavePlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen atomic.Int64
@@ -67,7 +67,7 @@ func TestRefusalsHavePlaces(t *testing.T) {
 		if refused.Load() != maxRefusals || seen.Load() != n {
 			t.Errorf("%d were answered, want %d; %d were observed, want %d", refused.Load(), maxRefusals, seen.Load(), n)
 		}
-		ask() // There are places again.
+		ask() // Places are free again.
 		if refused.Load() != maxRefusals+1 {
 			t.Error("a place was lost")
 		}

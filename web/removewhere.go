@@ -12,10 +12,10 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// removeWhere answers to DELETE of /items: of what a condition is true of. Without one
-// it is an error, as it would be by mistake. Where GET gives more than the condition
-// says, by the standard, this deletes only what it says: an area has no features without
-// a geometry, and parameter datetime is not there.
+// removeWhere answers to DELETE of /items: it deletes the features that match a
+// condition. Without a condition it fails, since that would be a mistake. Where the
+// standard lets GET return more than the condition says, this deletes only matches: an
+// area has no features without a geometry, and parameter datetime is not accepted.
 func (q *request) removeWhere() error {
 	c, err := q.find(access.Write)
 	if err != nil {
@@ -49,14 +49,14 @@ func (q *request) removeWhere() error {
 // removeParams are the parameters of DELETE of /items, beside properties.
 var removeParams = []string{"bbox", "filter", "filter-lang", "filter-crs"}
 
-// removed takes the parameters that say what is to be deleted.
+// removed takes the parameters that select the features to delete.
 func (q *request) removed(c api.FeatureCollection) (query store.Query, rest *rest, err error) {
 	p := &q.params
 	for _, name := range reserved {
 		if slices.Contains(removeParams, name) {
 			continue
 		}
-		if value, ok := p.take(name); ok { // No property, even if there is one of that name.
+		if value, ok := p.take(name); ok { // not a property, even if there is one of that name
 			return query, nil, &paramError{name: name, value: value, err: errUnknown, want: "one of " + strings.Join(removeParams, ", ") + ", or a property of the collection's features"}
 		}
 	}

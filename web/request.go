@@ -19,50 +19,50 @@ import (
 )
 
 const (
-	// requestBytes is what a request takes of the budget from its beginning: its
-	// goroutine, headers and buffers.
+	// requestBytes is counted for a request from its beginning: its goroutine, headers
+	// and buffers.
 	requestBytes = 32 << 10
-	// fullAnswer is what a request may hold while there is no room (Host).
+	// fullAnswer is the most that a request may hold while there is no room (Host).
 	fullAnswer = 1 << 20
-	// chunk is what is written of an answer before the next deadline: a client
+	// chunk is the part of an answer that is written before the next deadline: a client
 	// that takes 2 KB/s is not too slow.
 	chunk = 64 << 10
-	// decoded is how much more than its text a feature takes while it is decoded:
-	// a position of 6 bytes becomes 16, in a slice that grew twofold and is
+	// decoded is the memory of a feature while it is decoded, as a multiple of its
+	// text: a position of 6 bytes becomes 16, in a slice that grew twofold and is
 	// encoded into another.
 	decoded = 12
 )
 
-// request is one request and what it holds. Only its goroutine uses it, but for
-// account.
+// request is one request and the memory that it holds. Only its goroutine uses it,
+// except for account.
 type request struct {
 	*Server
 	w       *recorder
 	r       *http.Request
-	conn    *boundedConn  // nil: not of Serve
+	conn    *boundedConn  // nil: the request did not come through Serve
 	begun   time.Time     // by Options.Now
 	timeout time.Duration // 0: none
-	late    *time.Timer   // ends ctx then; nil: none
+	late    *time.Timer   // ends ctx after timeout; nil: none
 	ctx     context.Context
 	end     context.CancelCauseFunc // ends ctx, with the reason
 	source  string
 	account *limits.Account
 	holds   holdings
 	who     *access.Principal
-	key     string // that who showed
+	key     string // the client's key, as it was sent
 	params  params
 	codings accepted
-	coded   bool // codings were read
+	coded   bool // codings were parsed
 	endless bool // events are being sent
 
 	recorder recorder
-	turns    limits.Pacer // of its search
+	turns    limits.Pacer // scheduling slots of its search
 }
 
-// holdings are what a request holds of its account, besides requestBytes.
+// holdings are the parts of a request's memory, besides requestBytes.
 type holdings struct{ body, search, ids, answer, coded int64 }
 
-// recorder notes what was answered.
+// recorder records the status and size of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -82,10 +82,10 @@ func (w *recorder) Write(p []byte) (int, error) {
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// connKey is where a request's context has its *boundedConn.
+// connKey is the context key of a request's *boundedConn.
 type connKey struct{}
 
-// withConn has the contexts of a connection's requests have it.
+// withConn adds a connection to the contexts of its requests.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -109,7 +109,7 @@ type address string
 func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }
 
-// identify finds the request's key, and takes one of its requests.
+// identify finds the request's key, and counts the request for that key.
 func (q *request) identify() (err error) {
 	if q.o.Keys == nil {
 		return nil
@@ -121,7 +121,7 @@ func (q *request) identify() (err error) {
 		case strings.EqualFold(scheme, "bearer"):
 			key = strings.TrimSpace(rest)
 		case strings.EqualFold(scheme, "basic"):
-			// Browsers, and many a GIS, know passwords only: a key is one.
+			// Browsers, and many a GIS, know passwords only: a key is sent as one.
 			_, key, _ = q.r.BasicAuth()
 		default:
 			return fmt.Errorf("%w: header Authorization is not of the form Bearer KEY", access.ErrUnauthenticated)
@@ -134,7 +134,7 @@ func (q *request) identify() (err error) {
 	return q.who.Admit()
 }
 
-// may is an error unless the request's key has a role for a collection.
+// may returns an error unless the request's key has a role for a collection.
 func (q *request) may(collection string, need access.Role) error {
 	if q.o.Keys == nil {
 		return nil
@@ -142,7 +142,7 @@ func (q *request) may(collection string, need access.Role) error {
 	return q.who.Check(collection, need)
 }
 
-// find is the collection of the path, for a key with a role.
+// find returns the path's collection, if the key has a role for it.
 func (q *request) find(need access.Role) (api.FeatureCollection, error) {
 	name := q.r.PathValue("collectionId")
 	if err := q.may(name, need); err != nil {
@@ -166,11 +166,11 @@ func (q *request) find(need access.Role) (api.FeatureCollection, error) {
 	return c, nil
 }
 
-// steps divide tests of large geometries for as long as the request searches (turns).
+// steps lets long geometry tests of a search yield its scheduling slot (turns).
 func (q *request) steps() *feature.Steps { return &feature.Steps{Pause: q.turns.Tick} }
 
-// hold says that a part of what the request holds takes n bytes at present. The
-// error says why it must end.
+// hold sets the memory of one part of the request to n bytes. The error says why the
+// request must end.
 func (q *request) hold(part *int64, n int64) error {
 	more := n - *part
 	if more <= 0 {

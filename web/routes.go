@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// page is what there is at a path, by method.
+// page is the resource at a path, by method.
 type page struct {
 	pattern string
-	public  bool // needs no key: it tells nothing of what is stored
+	public  bool // needs no key: it reveals nothing of the stored data
 	methods map[string]func(*request) error
 }
 
-// pages are all whose answers end.
+// pages are all pages whose answers end.
 func (s *Server) pages() []page {
 	get := func(f func(*request) error) map[string]func(*request) error {
 		return map[string]func(*request) error{http.MethodGet: f}
@@ -59,7 +59,7 @@ func (s *Server) pages() []page {
 	return all
 }
 
-// endless are those whose answers do not.
+// endless are the pages whose answers do not end.
 func (s *Server) endless() []page {
 	all := []page{{eventsPattern, false, map[string]func(*request) error{
 		http.MethodGet: (*request).events, http.MethodPost: (*request).events,
@@ -86,10 +86,10 @@ func (s *Server) routes() {
 	s.mux.Handle("/", s.serve(page{"", true, nil}))
 }
 
-// ServeHTTP answers one request. A body in chunks over HTTP/1.1 is the last thing of its
-// connection: it may have had a Content-Length, too, by which a proxy takes another part
-// of what follows for the next request (RFC 9112, section 6.1). net/http removes that
-// header before a handler sees it.
+// ServeHTTP answers one request. After a chunked body over HTTP/1.1 it closes the
+// connection: the request may have had a Content-Length, too, by which a proxy takes
+// another part of the following bytes for the next request (RFC 9112, section 6.1).
+// net/http removes that header before a handler sees it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if len(r.TransferEncoding) > 0 {
 		w.Header()["Connection"] = closing
@@ -102,7 +102,7 @@ var closing = []string{"close"}
 
 func (s *Server) serve(p page) http.Handler { return s.within(s.o.RequestTimeout, p) }
 
-// within serves what has so long to find its answer; 0: as long as it likes.
+// within serves a page whose answer must be found within timeout; 0: no limit.
 func (s *Server) within(timeout time.Duration, p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer s.recovered(r)
@@ -139,8 +139,8 @@ func (s *Server) within(timeout time.Duration, p page) http.Handler {
 	})
 }
 
-// recovered ends the request of a handler that panicked, and tells why: net/http
-// does it where nobody looks (quiet).
+// recovered ends the request of a handler that panicked, and logs the panic: net/http's
+// own log is dropped (quiet).
 func (s *Server) recovered(r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -152,7 +152,7 @@ func (s *Server) recovered(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// timeoutError is about a search that took too long.
+// timeoutError is the error of a search that exceeded its time limit.
 type timeoutError struct{ limit time.Duration }
 
 func (e *timeoutError) Error() string {
@@ -211,7 +211,7 @@ func (q *request) run(p page) error {
 // nosniff is a header's value. Slices of one are never changed in place.
 var nosniff = []string{"nosniff"}
 
-// deadlines bound how long a body may take to come, and an answer to go. A connection of
+// deadlines bound the time to receive a body and to send an answer. A connection of
 // Serve bounds its writes itself.
 func (q *request) deadlines() {
 	body := q.r.Body != nil && q.r.Body != http.NoBody
@@ -220,7 +220,7 @@ func (q *request) deadlines() {
 	}
 	deadline := time.Now().Add(q.o.RequestTimeout + q.o.IdleTimeout)
 	c := http.NewResponseController(q.w)
-	_ = c.SetReadDeadline(deadline) // The recorder of a test has none.
+	_ = c.SetReadDeadline(deadline) // A test's recorder has none.
 	_ = c.SetWriteDeadline(deadline)
 }
 

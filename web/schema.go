@@ -12,7 +12,7 @@ import (
 
 type object = map[string]any
 
-// described is the collection of a request, what is in it, and whether a page is wanted.
+// described returns the request's collection, its description, and whether HTML is wanted.
 func (q *request) described() (c api.FeatureCollection, d store.Description, html bool, err error) {
 	if c, err = q.find(access.Read); err != nil {
 		return c, d, html, err
@@ -27,8 +27,8 @@ func (q *request) described() (c api.FeatureCollection, d store.Description, htm
 	return c, d, html, err
 }
 
-// schema answers with a JSON Schema of the collection's features: of what they are
-// at this moment, since a collection has no other.
+// schema answers with a JSON Schema of the collection's features as they are at this
+// moment: a collection has no other schema.
 func (q *request) schema() error {
 	c, d, html, err := q.described()
 	if err != nil {
@@ -54,7 +54,7 @@ func schemaOf(d *store.Description) object {
 	}
 }
 
-// queryables answers with what filters may be about: the properties, and the
+// queryables answers with the names that filters may use: the properties, and the
 // geometry.
 func (q *request) queryables() error {
 	c, d, html, err := q.described()
@@ -68,7 +68,7 @@ func (q *request) queryables() error {
 	})
 }
 
-// sendSchema writes a JSON Schema of a collection, of that name in its path.
+// sendSchema writes a JSON Schema of a collection; name is its name in the path.
 func (q *request) sendSchema(c api.FeatureCollection, html bool, name string, s object) error {
 	s["$id"] = q.at("", "collections", c.Name(), name)
 	if !html {
@@ -110,7 +110,7 @@ func typesOf(p *store.PropertySchema) object {
 	return object{"type": types}
 }
 
-// geometriesOf is the schema of the geometries.
+// geometriesOf is the schema of the collection's geometries.
 func geometriesOf(d *store.Description) object {
 	var of []object
 	for _, g := range d.Geometries {

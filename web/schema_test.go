@@ -8,8 +8,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Properties are an object in the schema, as GDAL wants it, until a feature has
-// null.
+// The schema has properties as an object, as GDAL needs it, until a feature has null.
 func TestSchemaOfGDAL(t *testing.T) {
 	w := newSite(t, Options{})
 	w.put("empty", store.Feature{ID: "a", Properties: json.RawMessage(`{"n":1,"mixed":"x"}`)})
@@ -38,7 +37,7 @@ func TestSchemaOfGDAL(t *testing.T) {
 	}
 }
 
-// What has all properties in each feature needs no help.
+// A collection with all properties in each feature needs no workaround.
 func TestSchemaOfTable(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(3)

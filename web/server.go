@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// headerTimeout bounds the time in which a request's headers come, and a TLS
-	// handshake; idleConnection a connection between requests.
+	// headerTimeout bounds the time to receive a request's headers, and a TLS
+	// handshake; idleConnection bounds a connection between requests.
 	headerTimeout  = 10 * time.Second
 	idleConnection = 2 * time.Minute
 	// maxHeaderBytes is four times the longest filter with its escapes.
@@ -29,24 +29,24 @@ const (
 	// maxStreams bounds the requests in flight on one HTTP/2 connection: the
 	// least that RFC 9113 section 6.5.2 recommends.
 	maxStreams = 100
-	// streamBytes of a request's body wait in an HTTP/2 connection, the
-	// protocol's first window; connectionBytes of all its requests.
+	// streamBytes is the part of a request's body that waits in an HTTP/2 connection,
+	// the protocol's first window; connectionBytes is that of all its requests.
 	streamBytes, connectionBytes = 64 << 10, 256 << 10
 )
 
-// Host is the server whose processors and memory requests use. *catfish.Server is
+// Host is the server whose processors and memory the requests use. *catfish.Server is
 // one. The methods are safe for concurrent use.
 type Host interface {
 	// Room returns nil, or an error that wraps catfish.ErrBusy while there is no
 	// memory: writes, and answers of more than 1 MiB, are then refused.
 	Room() error
-	// RunStep calls step when it is this source's turn. The error is the reason
-	// why ctx ended before that.
+	// RunStep calls step when this source gets a scheduling slot. The error is the
+	// reason why ctx ended before that.
 	RunStep(ctx context.Context, source string, step func()) error
 }
 
-// Server serves collections of features over HTTP. It is an http.Handler, and
-// brings its own http.Server with bounds. Its methods are safe for concurrent use.
+// Server serves collections of features over HTTP. It is an http.Handler, and contains
+// its own http.Server with bounds. Its methods are safe for concurrent use.
 type Server struct {
 	o       Options
 	host    Host
@@ -55,11 +55,11 @@ type Server struct {
 	answers *limits.Budget
 	conns   *limits.Budget
 	streams *limits.Budget // answers without an end
-	// refusals has an element for each answer that is written to who found no room.
+	// refusals has an element for each answer that is being written to a refused request.
 	refusals chan struct{}
 	cross    *http.CrossOriginProtection
 	index    *app.Index
-	urlHost  string // of Options.URL; empty: there is none
+	urlHost  string // the host of Options.URL; empty: none
 	tiles
 	http *http.Server
 
@@ -67,8 +67,8 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// New returns a server of what ServeFeatures gives it. Without a host, nil, there
-// is always room, and the requests take turns among themselves.
+// New returns a server of the collections that ServeFeatures gives it. With a nil host
+// there is always room, and the requests share scheduling slots among themselves.
 func New(host Host, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if host == nil {
@@ -103,8 +103,8 @@ func New(host Host, o Options) (*Server, error) {
 	return s, nil
 }
 
-// quiet drops what net/http logs: clients cause it, as often as they like, by
-// handshakes that fail or by going away. recovered tells of a handler that panics.
+// quiet drops net/http's log: clients can fill it without a limit, by failed handshakes
+// or by disconnecting. recovered logs the panics of handlers.
 type quiet struct{}
 
 func (quiet) Write(p []byte) (int, error) { return len(p), nil }
@@ -114,11 +114,11 @@ type alone struct{ *limits.Slots }
 
 func (alone) Room() error { return nil }
 
-// ServeFeatures is called when the features are there. Until then requests for
-// them are answered by 503.
+// ServeFeatures sets the backend once the features are loaded. Until then requests for
+// features are answered with 503.
 func (s *Server) ServeFeatures(b api.FeatureBackend) { s.backend.Store(&b) }
 
-// ready is the backend, once there is one.
+// ready returns the backend once it is set.
 func (s *Server) ready() (api.FeatureBackend, error) {
 	if b := s.backend.Load(); b != nil {
 		return *b, nil
@@ -143,9 +143,9 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 	return err
 }
 
-// withHTTP2 is a configuration that offers HTTP/2, too. One that it makes for each
-// client is copied only when it has changed, because a copy forgets the sessions
-// that clients would resume.
+// withHTTP2 returns a configuration that also offers HTTP/2. A configuration from
+// GetConfigForClient is copied only when it has changed, because a copy forgets the
+// sessions that clients would resume.
 func withHTTP2(t *tls.Config) *tls.Config {
 	t = t.Clone()
 	t.NextProtos = []string{"h2", "http/1.1"}
@@ -180,10 +180,10 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 }
 
-// TileStats returns what the cache of vector tiles has done, and what it keeps.
+// TileStats returns the counters and the size of the vector tile cache.
 func (s *Server) TileStats() tile.CacheStats { return s.tiles.cache.Stats() }
 
-// Streams returns how many streams of events are open.
+// Streams returns the number of open event streams.
 func (s *Server) Streams() int { return int(s.streams.Use().Used) }
 
 // Budgets returns what requests, connections, streams and tiles hold at this moment, for

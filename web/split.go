@@ -10,33 +10,33 @@ import (
 // Cutting a stream into features
 //
 // A stream of any length is cut into the texts of its features, of which one is in
-// memory at a time. Package feature checks each; here only strings and brackets count.
-// What is before the array of a FeatureCollection stays in memory until it begins: it
-// may turn out to be a Feature, which is one text.
+// memory at a time. Package feature checks each; the splitter only tracks strings and
+// brackets. The part before the array of a FeatureCollection stays in memory until the
+// array begins: it may turn out to be a Feature, which is one text.
 
 const (
-	// firstRead and fullRead are how much is read at once at first, and when that was
-	// not all that had come: some hundred points. While they are stored, as much comes
-	// into the socket's buffer.
+	// firstRead is the size of the first read, and fullRead of later ones, if more had
+	// arrived: some hundred points. While they are stored, as much arrives in the
+	// socket's buffer.
 	firstRead, fullRead = 4 << 10, 64 << 10
 
 	recordSeparator = 0x1e // RFC 8142
 )
 
-// splitter has a part of a stream: buf[at:] is yet to be cut.
+// splitter has a part of a stream: buf[at:] is not cut so far.
 type splitter struct {
 	from io.Reader
-	most int               // bytes of a text
-	hold func(n int) error // is told the size of buf
+	most int               // the longest text, in bytes
+	hold func(n int) error // reserves memory for buf
 	buf  []byte
 	at   int
-	off  int64 // in the stream, of buf[0]
+	off  int64 // offset of buf[0] in the stream
 
-	collection string // type of the document, once it was read
+	collection string // type of the document, once read
 	n          int    // elements of its array so far
 }
 
-// more reads more. io.EOF: there is no more.
+// more reads more of the stream. io.EOF: the stream has ended.
 func (s *splitter) more() error {
 	if len(s.buf)-s.at > s.most {
 		return &http.MaxBytesError{Limit: int64(s.most)}
@@ -46,7 +46,7 @@ func (s *splitter) more() error {
 	size := max(cap(s.buf), firstRead)
 	switch {
 	case len(rest) == 0 && size > fullRead:
-		size = fullRead // A long text is over.
+		size = fullRead // The long text has ended.
 	case len(rest) > size/2, full && size < fullRead:
 		size *= 2
 	}
@@ -72,7 +72,7 @@ func (s *splitter) more() error {
 	}
 }
 
-// upTo is the text before the next separator. errTooLong: it was passed over.
+// upTo is the text before the next separator. errTooLong: the text was skipped.
 func (s *splitter) upTo(separator byte) ([]byte, error) {
 	long := false
 	for seen := 0; ; {

@@ -12,7 +12,7 @@ import (
 // Cutting a document: a FeatureCollection, whose features are cut one by one, or a
 // Feature. Positions are counted from splitter.at.
 
-// byteAt is a byte of what is yet to be cut.
+// byteAt is byte i of the bytes that are not cut so far.
 func (s *splitter) byteAt(i int) (byte, error) {
 	for s.at+i >= len(s.buf) {
 		if err := s.more(); err != nil {
@@ -29,21 +29,21 @@ func (s *splitter) bad(i int, want string) error {
 	return &statusError{http.StatusBadRequest, fmt.Sprintf("the body: byte %d: %q, want %s", s.off+int64(s.at+i), s.buf[s.at+i], want)}
 }
 
-// space is the first byte from i on that is none, and where.
+// space skips white space from i on, and returns the next byte and its position.
 func (s *splitter) space(i int) (int, byte, error) {
 	for ; ; i++ {
 		c, err := s.byteAt(i)
 		if err != nil || c != ' ' && c != '\t' && c != '\r' && c != '\n' {
 			return i, c, err
 		}
-		if i == fullRead && s.n > 0 { // The document's beginning stays.
+		if i == fullRead && s.n > 0 { // Keep the document's beginning.
 			s.at, i = s.at+i, 0
 		}
 	}
 }
 
-// value is where the value ends that begins at i. If it is to be dropped, what was
-// passed is, so the end is counted from there.
+// value is the end of the value that begins at i. With drop, the bytes passed are
+// dropped, so the end is counted from the new beginning.
 func (s *splitter) value(i int, drop bool) (end int, err error) {
 	depth, text := 0, false
 	for begin := true; ; begin = false {
@@ -67,7 +67,7 @@ func (s *splitter) value(i int, drop bool) (end int, err error) {
 				if begin {
 					return 0, s.bad(i, "a value")
 				}
-				return i, nil // of a number, or a name
+				return i, nil // the end of a number or name
 			}
 			depth--
 		}
@@ -78,7 +78,7 @@ func (s *splitter) value(i int, drop bool) (end int, err error) {
 	}
 }
 
-// member passes the name of a member and its colon, and says where its value begins.
+// member skips the name of a member and its colon, and returns where its value begins.
 func (s *splitter) member(i int) (name string, at int, err error) {
 	i, c, err := s.space(i)
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *splitter) member(i int) (name string, at int, err error) {
 	if err != nil {
 		return "", 0, err
 	}
-	// A name with escapes is none of those that matter here.
+	// A name with escapes is none of the names that matter here.
 	name = string(s.buf[s.at+i+1 : s.at+end-1])
 	if i, c, err = s.space(end); err != nil {
 		return "", 0, err
@@ -103,8 +103,8 @@ func (s *splitter) member(i int) (name string, at int, err error) {
 	return name, at, err
 }
 
-// begin reads a document up to the array of its features. If it has none, all of it is
-// left to be cut.
+// begin reads a document up to the array of its features. If it has none, the whole
+// document is left to be cut.
 func (s *splitter) begin() (collection bool, err error) {
 	i, c, err := s.space(0)
 	if err != nil || c != '{' {
@@ -116,7 +116,7 @@ func (s *splitter) begin() (collection bool, err error) {
 		}
 		if more {
 			if c != ',' {
-				return false, nil // Package feature says more of that.
+				return false, nil // Package feature reports the error in more detail.
 			}
 			i++
 		}
@@ -139,8 +139,8 @@ func (s *splitter) begin() (collection bool, err error) {
 	}
 }
 
-// mayEnd leaves to package feature what is wrong with a document that is whole, as it
-// says more of that.
+// mayEnd leaves errors of a complete document to package feature, which reports them in
+// more detail.
 func (s *splitter) mayEnd(err error) error {
 	var own *statusError
 	if errors.As(err, &own) && own.status == http.StatusBadRequest {
@@ -149,19 +149,19 @@ func (s *splitter) mayEnd(err error) error {
 	return err
 }
 
-// judge looks at a member of the document.
+// judge examines a member of the document.
 func (s *splitter) judge(name string, value []byte) error {
 	switch name {
 	case "type":
-		_ = json.Unmarshal(value, &s.collection) // If it is no text, it is none that is known.
+		_ = json.Unmarshal(value, &s.collection) // A type that is not a text is unknown.
 	case "crs":
 		return checkCRS(value)
 	}
 	return nil
 }
 
-// checkCRS is an error if coordinates are no longitudes and latitudes of WGS 84. GeoJSON
-// had this member before RFC 7946, and programs write it still.
+// checkCRS returns an error if coordinates are not WGS 84 longitudes and latitudes.
+// GeoJSON had this member before RFC 7946, and programs still write it.
 func checkCRS(value []byte) error {
 	var crs struct{ Properties struct{ Name string } }
 	if string(value) == "null" {
@@ -178,7 +178,7 @@ func checkCRS(value []byte) error {
 		"the body: crs is %.100s, want none, or WGS 84 longitude and latitude: ogr2ogr -t_srs EPSG:4326 converts a file", value)}
 }
 
-// whole is all that is left.
+// whole returns the rest of the document.
 func (s *splitter) whole() ([]byte, error) {
 	for {
 		if err := s.more(); errors.Is(err, io.EOF) {
@@ -193,8 +193,8 @@ func (s *splitter) whole() ([]byte, error) {
 	return s.buf[s.at:], nil
 }
 
-// element is the text of the next feature of the array. io.EOF: that was the last, and
-// the document has ended well.
+// element is the text of the next feature of the array. io.EOF: there are no more, and
+// the document has ended correctly.
 func (s *splitter) element() ([]byte, error) {
 	i, c, err := s.space(0)
 	switch {
@@ -253,7 +253,7 @@ func (s *splitter) end() error {
 	}
 }
 
-// nothing is io.EOF if nothing follows, and the document was of the right type.
+// nothing returns io.EOF if nothing follows, and the document had the right type.
 func (s *splitter) nothing() error {
 	for {
 		for ; s.at < len(s.buf); s.at++ {

@@ -20,10 +20,10 @@ const (
 	relTilingScheme   = "http://www.opengis.net/def/rel/ogc/1.0/tiling-scheme"
 	relTilesetsVector = "http://www.opengis.net/def/rel/ogc/1.0/tilesets-vector"
 
-	// earthRadius is that of the sphere of Web Mercator, in metres.
+	// earthRadius is the radius of Web Mercator's sphere, in metres.
 	earthRadius = 6378137
-	// cellPixels is how wide a tile is in the pixels that the standard counts in, each
-	// of pixelMetres on a screen.
+	// cellPixels is the width of a tile in the standard's pixels, each of pixelMetres
+	// on a screen.
 	cellPixels, pixelMetres = 256, 0.28e-3
 )
 
@@ -53,7 +53,7 @@ func tileMatrices() (all []tileMatrix) {
 	return all
 }
 
-// tileMatrixSets answers with a list of the one that there is.
+// tileMatrixSets answers with the list of the only tile matrix set.
 func (q *request) tileMatrixSets() error {
 	return q.sendDocument("Tile matrix sets", []string{"tileMatrixSets"}, nil, func(links []link) object {
 		return object{"links": links, "tileMatrixSets": []object{{
@@ -76,7 +76,7 @@ func (q *request) tileMatrixSet() error {
 	})
 }
 
-// sendDocument answers with a document of a path, as JSON or as a page that shows it.
+// sendDocument answers with the document of a path, as JSON or as a page that shows it.
 func (q *request) sendDocument(title string, path []string, up []crumb, document func(links []link) object) error {
 	html, err := q.html(typeJSON)
 	if err != nil {

@@ -20,29 +20,29 @@ import (
 // Vector tiles (package web/tile, which draws and keeps them)
 //
 //	request   which tile, which features, which properties
-//	cache     has the tile, and no write was made there since: it is sent
-//	drawing   else a turn is waited for, the tile is drawn, compressed and kept
+//	cache     has the tile, and no write was made in it since: send it
+//	drawing   otherwise wait for a slot, draw, compress and cache the tile
 //
-// A tile is kept compressed, once for each coding: so one from memory is sent as it is.
+// The cache keeps a tile compressed, once for each coding, and sends it as it is.
 //
-// A few tiles are drawn at a time, and sources take turns. The memory of drawings is
-// besides that of requests, so no tile is refused because others are drawn.
+// A few tiles are drawn at a time; sources share the slots round robin. Drawings have
+// memory besides that of requests, so no tile is refused because others are drawn.
 
 const (
-	// DrawingBytes is what a tile takes while it is drawn: 2 MB, and an encoder.
+	// DrawingBytes is the memory of a tile while it is drawn: 2 MB, and an encoder.
 	DrawingBytes = 2<<20 + encoderBytes
-	// sampledHeader says which part of its features a filtered tile, or counts, are of.
+	// sampledHeader is the sampled share of features in a filtered tile or in counts.
 	sampledHeader = "Catfish-Sampled"
-	// drawTries is how often a drawing begins again that the process was stopped in.
+	// drawTries bounds the attempts at a drawing during which the process was stopped.
 	drawTries = 3
 )
 
-// tiles are those that are drawn and kept.
+// tiles draws and caches tiles.
 type tiles struct {
 	builder  tile.Builder
 	cache    *tile.Cache
 	drawings *limits.Slots
-	bytes    int64 // of the cache, at most
+	bytes    int64 // limit of the cache
 }
 
 func newTiles(o *Options) tiles {
@@ -50,14 +50,14 @@ func newTiles(o *Options) tiles {
 	return tiles{cache: tile.NewCache(bytes, tile.Builder{}), drawings: limits.NewSlots(o.MaxDrawings), bytes: bytes}
 }
 
-// use is what is kept. Tiles belong to no source, so nobody has a share; what does not
-// fit takes the place of the least recently used ones.
+// use is the size of the cache. Tiles belong to no source, so no source has a share; a
+// new tile replaces the least recently used ones.
 func (t *tiles) use() catfish.BudgetStats {
 	s := t.cache.Stats()
 	return catfish.BudgetStats{Name: "bytes of HTTP tiles", Used: s.Bytes, Limit: t.bytes, Share: t.bytes}
 }
 
-// xyz answers with a tile by the path that web maps know.
+// xyz answers with a tile by the path of web maps.
 func (q *request) xyz() error {
 	y, ok := strings.CutSuffix(q.r.PathValue("y"), ".mvt")
 	if !ok {
@@ -71,7 +71,7 @@ func (q *request) rowColumn() error {
 	return q.tile(q.r.PathValue("tileMatrix"), q.r.PathValue("tileCol"), q.r.PathValue("tileRow"))
 }
 
-// sampled says that the features of one in so many boxes were looked at.
+// sampled sets the header: the features of one in every boxes were looked at.
 func (q *request) sampled(every int) { q.w.Header().Set(sampledHeader, "1/"+strconv.Itoa(every)) }
 
 func noTile(format string, args ...any) error {
@@ -124,7 +124,7 @@ func (q *request) tile(z, x, y string) error {
 	return q.sendCoded(http.StatusOK, typeMVT, coding, t.Data)
 }
 
-// findStored is find for what tiles and counts are made of.
+// findStored is find for collections of a store: tiles and counts are made of these.
 func (q *request) findStored() (*store.Collection, error) {
 	c, err := q.find(access.Read)
 	if err != nil {
@@ -137,10 +137,10 @@ func (q *request) findStored() (*store.Collection, error) {
 	return of, nil
 }
 
-// tileOptions takes the parameters that say which features a tile has, and what of them.
+// tileOptions takes the parameters that select a tile's features and their properties.
 func (q *request) tileOptions(c api.FeatureCollection) (o tile.Options, err error) {
 	if names, ok := q.params.take("properties"); ok {
-		// That no feature has one of them is no error: it may be so in the next moment.
+		// A property that no feature has is no error: a feature may have it soon.
 		o.Fields = slices.DeleteFunc(strings.Split(names, ","), func(s string) bool { return s == "" })
 		slices.Sort(o.Fields)
 		o.Fields = slices.Compact(o.Fields)
@@ -150,8 +150,8 @@ func (q *request) tileOptions(c api.FeatureCollection) (o tile.Options, err erro
 	return o, err
 }
 
-// drawConditions takes the parameters that say which features are drawn, or counted.
-// They are judged feature by feature, for a tile has an area of its own.
+// drawConditions takes the parameters that select the features to draw or count. They
+// are judged feature by feature, because a tile has an area of its own.
 func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, others ...string) error {
 	query, also, err := q.conditionsIn(c, store.Query{}, others...)
 	if err != nil {
@@ -175,7 +175,7 @@ func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, other
 	return nil
 }
 
-// drawn is the tile as it is now, in a coding that the client accepts.
+// drawn returns the tile as it is now, in a coding that the client accepts.
 func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.Tile, as coding, err error) {
 	p := q.pacer(&o)
 	defer p.End()
@@ -193,7 +193,7 @@ func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.
 	return t, as, err
 }
 
-// pacer has what is drawn, or counted, take turns and hold memory as searches do.
+// pacer lets drawing or counting take scheduling slots and hold memory as searches do.
 func (q *request) pacer(o *tile.Options) *limits.Pacer {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	p := &q.turns
@@ -202,12 +202,12 @@ func (q *request) pacer(o *tile.Options) *limits.Pacer {
 	return p
 }
 
-// bounded has draw called when few others draw.
+// bounded calls draw when it gets one of the few slots for drawings.
 func (q *request) bounded(ctx context.Context, draw func()) error {
 	return q.drawings.RunStep(ctx, q.source, draw)
 }
 
-// again has draw called until the process was not stopped in the middle of it.
+// again calls draw, up to drawTries times, until the process was not stopped during it.
 func (q *request) again(p *limits.Pacer, draw func() error) error {
 	for try := 1; ; try++ {
 		err := draw()
@@ -218,7 +218,7 @@ func (q *request) again(p *limits.Pacer, draw func() error) error {
 	}
 }
 
-// encodeTile compresses a tile, nil: it stays as it is.
+// encodeTile compresses a tile; nil: it is kept uncompressed.
 func encodeTile(c coding, data []byte, pause func() error) ([]byte, error) {
 	if len(data) < minCoded {
 		return nil, nil

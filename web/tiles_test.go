@@ -23,7 +23,7 @@ import (
 	"github.com/catfish-index/catfish/web/tile"
 )
 
-// drawnIn are the features of a tile by their ids, each with the names of its
+// drawnIn returns the features of a tile by their ids, each with the names of its
 // properties, as "CH: id name".
 func (w *site) drawnIn(a answer, layer string) (all []string) {
 	w.t.Helper()
@@ -61,7 +61,7 @@ func (w *site) drawnIn(a answer, layer string) (all []string) {
 
 const emptyTiles = "/collections/empty/tiles/"
 
-// A tile has what lies in it, at once after each write.
+// A tile has the features inside it, immediately after each write.
 func TestTiles(t *testing.T) {
 	w := newSite(t, Options{})
 	if got := w.drawnIn(w.get(emptyTiles+"0/0/0.mvt"), "empty"); got != nil {
@@ -108,8 +108,8 @@ func TestTiles(t *testing.T) {
 	}
 }
 
-// Each coding of a tile has a tag of its own, and is made once; who has the tile as it
-// is gets 304.
+// Each coding of a tile has a tag of its own, and is made once; a client with the
+// current tile gets 304.
 func TestTileCodings(t *testing.T) {
 	w := newSite(t, Options{})
 	w.points(200)
@@ -170,7 +170,7 @@ func TestTileCodings(t *testing.T) {
 	if got := w.drawnIn(w.get(south), "empty"); !slices.Equal(got, []string{"far: id"}) {
 		t.Errorf("where the write was: %v", got)
 	}
-	// What depends on the time is not kept by anybody.
+	// A tile that depends on the time is not cached.
 	if a := w.get(target + "&filter=name%3C%3E'now'"); a.StatusCode != http.StatusOK || a.Header.Get("ETag") != "" || a.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s, %v", a.Status, a.Header)
 	}
@@ -181,7 +181,7 @@ func TestTileCodings(t *testing.T) {
 	}
 }
 
-// What is wrong with a request for tiles or counts is said.
+// Errors in requests for tiles or counts are reported.
 func TestTileErrors(t *testing.T) {
 	w := newSite(t, Options{})
 	for target, want := range map[string]struct {
@@ -218,7 +218,7 @@ func TestTileErrors(t *testing.T) {
 	}
 }
 
-// A filter over too many features looks at a sample, and the tile says so, each time.
+// A filter over too many features examines a sample, and the tile says so, each time.
 func TestSampledTile(t *testing.T) {
 	w := newSite(t, Options{Origin: "*"})
 	w.points(400)
@@ -257,7 +257,7 @@ func TestSampledTile(t *testing.T) {
 	}
 }
 
-// gate is a Host that begins a turn for each value that is sent to pass.
+// gate is a Host that grants a scheduling slot for each value sent to pass.
 type gate struct {
 	alone
 	pass    chan struct{}
@@ -271,11 +271,11 @@ func (g *gate) RunStep(ctx context.Context, source string, step func()) error {
 	return g.alone.RunStep(ctx, source, step)
 }
 
-// However many tiles clients ask for at a time, a few are drawn. One that is kept needs
-// no turn, and who has hung up does not get one.
-func TestFewDrawings(t *testing.T) {
+// However many tiles clients request at a time, only a few are drawn at once. A cached
+// tile needs no slot, and a client that has disconnected does not get one.
+func TestDrawingsAreBounded(t *testing.T) {
 	w := newSite(t, Options{MaxDrawings: 2})
-	w.points(1500) // so many that a drawing pauses
+	w.points(1500) // enough that a drawing pauses
 	const target = emptyTiles + "0/0/0.mvt?properties="
 	kept := w.get(target)
 	synctest.Test(t, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestFewDrawings(t *testing.T) {
 	})
 }
 
-// Tiles are kept in as many bytes as there are for them, which the budgets show.
+// The cache keeps within its limit of bytes, and the budgets show it.
 func TestTileCacheBytes(t *testing.T) {
 	w := newSite(t, Options{TileCacheBytes: 3000})
 	for _, properties := range []string{"", "a", "b", "c", "d", "e"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/web/tile"
 )
 
-// What tiles a collection has: tilesets of OGC API - Tiles (20-057, clause 8 and 9), of
+// The tiles of a collection: tilesets of OGC API - Tiles (20-057, clause 8 and 9), of
 // which there is one, and the same for web maps, TileJSON 3.0.
 
 // templated is a link with variables.
@@ -18,7 +18,7 @@ type templated struct {
 	Templated bool `json:"templated"`
 }
 
-// tilesetPath is where the tileset of a collection is.
+// tilesetPath is the path of a collection's tileset.
 func tilesetPath(name string) []string {
 	return []string{"collections", name, "tiles", tileMatrixSetID}
 }
@@ -44,7 +44,7 @@ func (q *request) tilesets() error {
 	})
 }
 
-// aboutTiles are links from tiles to what they are of, and to another form.
+// aboutTiles are links from tiles to their TileJSON and to their collection.
 func (q *request) aboutTiles(d *store.Description) []link {
 	return []link{
 		{q.at("", "collections", d.Name, "tiles", "tile.json"), "describedby", typeJSON, "the tiles, as TileJSON"},
@@ -104,8 +104,8 @@ func (q *request) tileset() error {
 	})
 }
 
-// boundsOf is the extent of what tiles show: west, south, east, north; nil: nothing. The
-// whole width, if it crosses 180 degrees.
+// boundsOf is the extent of the features that tiles show: west, south, east, north; nil:
+// there are none. It has the whole width if it crosses 180 degrees.
 func boundsOf(d *store.Description) *[4]float64 {
 	if d.Extent == nil {
 		return nil
@@ -124,10 +124,10 @@ func boundsOf(d *store.Description) *[4]float64 {
 }
 
 // centerOf is the middle of bounds, and the largest zoom at which a tile is as wide and
-// as high as they are.
+// as high as the bounds.
 func centerOf(b *[4]float64) (longitude, latitude float64, zoom int) {
 	y := func(latitude float64) float64 {
-		return math.Asinh(math.Tan(latitude*math.Pi/180)) * 180 / math.Pi // 180 is the world's edge
+		return math.Asinh(math.Tan(latitude*math.Pi/180)) * 180 / math.Pi // 180 is the edge of the world
 	}
 	south, north := y(b[1]), y(b[3])
 	latitude = math.Atan(math.Sinh((south+north)/2*math.Pi/180)) * 180 / math.Pi
@@ -138,8 +138,8 @@ func centerOf(b *[4]float64) (longitude, latitude float64, zoom int) {
 	return (b[0] + b[2]) / 2, latitude, zoom
 }
 
-// tilePropertiesOf is the schema of what features have in tiles: arrays and objects are
-// texts there, null is left out, and the id is a property.
+// tilePropertiesOf is the schema of features' properties in tiles: arrays and objects
+// are texts there, null is omitted, and the id is a property.
 func tilePropertiesOf(d *store.Description) object {
 	properties := object{}
 	for _, p := range d.Properties {
@@ -158,15 +158,15 @@ func tilePropertiesOf(d *store.Description) object {
 				properties[p.Name] = object{"type": t}
 			}
 		} else {
-			properties[p.Name] = object{} // any
+			properties[p.Name] = object{} // any type
 		}
 	}
 	properties["id"] = object{"type": "string"}
 	return properties
 }
 
-// tileJSON answers with TileJSON 3.0.0. Parameters are those of tiles, whose address
-// repeats them.
+// tileJSON answers with TileJSON 3.0.0. It takes the parameters of tiles, whose address
+// in the answer repeats them.
 func (q *request) tileJSON() error {
 	c, err := q.find(access.Read)
 	if err != nil {

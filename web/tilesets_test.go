@@ -16,7 +16,7 @@ import (
 // The Abstract Test Suite of OGC API - Tiles Part 1 (20-057, annex A), by its
 // identifiers: TestATS_tiles_core_tc_op is /conf/core/tc-op of it.
 
-// linksOf are the links of a document, with what they have besides.
+// linksOf returns the links of a document, with all their members.
 func linksOf(t *testing.T, doc any) (all []map[string]any) {
 	t.Helper()
 	for _, l := range lookup(t, doc, "links").([]any) {
@@ -25,7 +25,7 @@ func linksOf(t *testing.T, doc any) (all []map[string]any) {
 	return all
 }
 
-// linked is the link of a relation, of which there is one.
+// linked returns the only link of a relation.
 func linked(t *testing.T, doc any, rel string) map[string]any {
 	t.Helper()
 	var found []map[string]any
@@ -40,8 +40,8 @@ func linked(t *testing.T, doc any, rel string) map[string]any {
 	return found[0]
 }
 
-// Who begins at a collection comes to the tiles by links alone, and their template has
-// the tile that the path of web maps has.
+// A client reaches the tiles from a collection by links alone, and their template gives
+// the same tile as the path of web maps.
 func TestATS_tiles_core_tc_op(t *testing.T) { // and /conf/core/tc-success
 	w := newSite(t, Options{})
 	list := w.json(linked(t, w.json(countries), relTilesetsVector)["href"].(string))
@@ -148,7 +148,7 @@ func TestATS_tiles_tilesets_list_tileset_links(t *testing.T) {
 	}
 }
 
-// Operations end as clause 14 of the standard has it.
+// The operation ids end as clause 14 of the standard requires.
 func TestATS_tiles_oas30_operation_id(t *testing.T) {
 	w := newSite(t, Options{})
 	paths := lookup(t, w.json("/api"), "paths")
@@ -211,13 +211,13 @@ func TestTileJSON(t *testing.T) {
 	if got := fmt.Sprint(d["vector_layers"].([]any)[0].(map[string]any)["fields"]); got != "map[cluster:Boolean id:String name:String point_count:Number sampled:Number]" {
 		t.Error(got)
 	}
-	// What crosses 180 degrees has the whole width.
+	// An extent that crosses 180 degrees has the whole width.
 	if b := fmt.Sprint(w.json(countries + "/tiles/tile.json")["bounds"]); !strings.HasPrefix(b, "[-180 ") || !strings.Contains(b, " 180 ") {
 		t.Errorf("bounds %s", b)
 	}
 }
 
-// counted are the cells of an answer: their corners, and how many are there.
+// counted returns the cells of an answer: their corners and counts.
 func (w *site) counted(target string) (cells map[string]int) {
 	w.t.Helper()
 	a := w.get(target)
@@ -248,8 +248,8 @@ func (w *site) counted(target string) (cells map[string]int) {
 	return cells
 }
 
-// Counts are those of a loop over all points, with and without conditions, at once after
-// a write.
+// Counts equal those of a loop over all points, with and without conditions, immediately
+// after a write.
 func TestCounts(t *testing.T) {
 	w := newSite(t, Options{})
 	const target = "/collections/empty/counts?zoom=4"
@@ -257,7 +257,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("of nothing: %v", got)
 	}
 	w.points(300)
-	// count is how many points there are by the south-western corners of cells.
+	// count returns the number of points by the south-western corners of cells.
 	count := func(fits func(i int, p orb.Point) bool) map[string]int {
 		cells := map[string]int{}
 		for i := range 300 {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ttl takes the parameter that says after how long what is written is gone: when that
-// is, in nanoseconds since the Unix epoch; 0: it was not said.
+// ttl is parameter ttl, after which written features expire: the expiry in nanoseconds
+// since the Unix epoch; 0: the parameter is absent.
 func (q *request) ttl() (expires int64, err error) {
 	text, ok := q.params.take("ttl")
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// countingHost gives turns, and counts those that were begun and are not over.
+// countingHost grants scheduling slots, and counts those granted and those held.
 type countingHost struct {
 	alone
 	begun, active atomic.Int64
@@ -32,7 +32,7 @@ func (h *countingHost) RunStep(ctx context.Context, source string, step func()) 
 	})
 }
 
-// long are requests that take long, and the least turns that they take.
+// long are long requests, and the least number of slots that they take.
 var long = map[string]int64{
 	"/collections/empty/items?limit=1500":                                                          3,
 	"/collections/empty/items?limit=10&bbox=-180,-90,180,90":                                       3,
@@ -44,8 +44,8 @@ var long = map[string]int64{
 	"/collections": 1,
 }
 
-// What takes long takes turns, what is short none, and none is kept.
-func TestTurns(t *testing.T) {
+// Long requests take scheduling slots, short ones none, and all slots are released.
+func TestLongRequestsTakeSlots(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(1500)
 	all := maps.Clone(long)
@@ -60,16 +60,16 @@ func TestTurns(t *testing.T) {
 		if n := h.begun.Load(); n < least || least == 0 && n > 0 {
 			t.Errorf("%s: %d turns, want at least %d", target, n, least)
 		}
-		// One that is over gives way to the next.
+		// A finished request has released its slot.
 		if err := h.RunStep(t.Context(), "next", func() {}); err != nil || h.active.Load() != 0 {
 			t.Errorf("%s: %d turns are kept, %v", target, h.active.Load(), err)
 		}
 	}
 }
 
-// Who has a turn waits for nobody who needs one: with one turn for all, requests of all
-// kinds end. Else they would have to be refused after a minute.
-func TestTurnsOfManyEnd(t *testing.T) {
+// A request with a slot waits for no request that needs one: with one slot for all,
+// requests of all kinds end. Otherwise they would have to be refused after a minute.
+func TestManyRequestsEndWithOneSlot(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(1500)
 	w.host = alone{limits.NewSlots(1)}
@@ -86,9 +86,9 @@ func TestTurnsOfManyEnd(t *testing.T) {
 	all.Wait()
 }
 
-// A page is given in turns as it is searched: by time, since nobody knows how long its
-// features take.
-func TestTurnsOfCountedPage(t *testing.T) {
+// A page takes slots as its search does: by time, since the time to process its
+// features is unknown.
+func TestCountedPageTakesSlots(t *testing.T) {
 	now := stoppedClock()
 	w := newSiteOf(t, store.Options{Now: func() time.Duration { return now }}, Options{})
 	w.points(100)
@@ -115,8 +115,8 @@ func TestTurnsOfCountedPage(t *testing.T) {
 	})
 }
 
-// TestCostlyRequestsEnd: whatever takes long has a minute, with the time in which it
-// waits for its turn, and is then refused.
+// TestCostlyRequestsEnd: a long request has a minute, including its wait for a
+// scheduling slot, and is then refused.
 func TestCostlyRequestsEnd(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(1500)

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// walk goes through the features by their ids.
+// walk searches the features in the order of their ids.
 func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
@@ -36,7 +36,7 @@ func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func
 		return i.count, nil
 	})
 	if after := i.query.After; err == nil && i.count && after != "" {
-		i.query.After = "" // What is on the pages before counts, too.
+		i.query.After = "" // Features of earlier pages are counted, too.
 		i.query.Pace = q.pause(&i, func() bool { return true })
 		err = through(func(g *store.Found) (bool, error) {
 			before := string(g.ID) <= after
@@ -52,7 +52,7 @@ func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func
 	return err
 }
 
-// through calls yield with what is wanted, in the order of ids.
+// through calls yield with the matching features, in the order of ids.
 func (q *request) through(c api.FeatureCollection, s *pageSearch, i *itemsQuery, steps *feature.Steps, yield func(*store.Found) (bool, error)) error {
 	i.query.Order, i.query.Limit, i.query.Count = store.ByID, 0, false
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
@@ -66,8 +66,8 @@ func (q *request) through(c api.FeatureCollection, s *pageSearch, i *itemsQuery,
 	})
 }
 
-// walkArea finds a page of an area by a walk, and does not count. errEnough: it has met
-// too few for that, and nothing was given.
+// walkArea finds a page of an area by a walk, and does not count. errEnough: it found
+// too few features in time, and returned none.
 func (q *request) walkArea(c api.FeatureCollection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()

@@ -9,7 +9,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// searchWhole looks at all of an area, and keeps the ids of the page.
+// searchWhole searches all of an area, and keeps the ids of the page.
 func (q *request) searchWhole(c api.FeatureCollection, i itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
@@ -40,11 +40,11 @@ func (q *request) searchWhole(c api.FeatureCollection, i itemsQuery, f *found,
 	}
 	f.more = len(ids) > limit
 	slices.Sort(ids)
-	return q.give(c, s, &i, slices.Compact(ids), f, steps, add) // One that was moved may have been found twice.
+	return q.give(c, s, &i, slices.Compact(ids), f, steps, add) // A feature that was moved may have been found twice.
 }
 
 // give fetches the features of the first ids, as many as a page has, and judges them
-// again: what a writer has changed meanwhile is not given if it no longer fits.
+// again: it drops those that a writer has changed so that they no longer match.
 func (q *request) give(c api.FeatureCollection, s *pageSearch, i *itemsQuery, ids []string, f *found, steps *feature.Steps,
 	add func(*store.Found) (bool, error),
 ) error {
@@ -61,7 +61,7 @@ func (q *request) give(c api.FeatureCollection, s *pageSearch, i *itemsQuery, id
 			ok, err = i.rest.match(g, steps)
 		}
 		if !ok || err != nil {
-			f.last = append(f.last[:0], ids[at]...) // The next page begins behind it, too.
+			f.last = append(f.last[:0], ids[at]...) // The next page begins after it, too.
 			return err == nil, err
 		}
 		return f.add(g, add)
@@ -77,11 +77,11 @@ func (s smallest) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
 func (s *smallest) Push(x any)        { *s = append(*s, x.(string)) }
 func (s *smallest) Pop() any          { x := (*s)[len(*s)-1]; *s = (*s)[:len(*s)-1]; return x }
 
-// idBytes is what an id takes besides its text.
+// idBytes is the memory of an id besides its text.
 const idBytes = 16
 
-// offer keeps an id if it is among the most smallest ones, and returns how many
-// bytes more are kept then.
+// offer keeps an id if it is among the most smallest ones, and returns the growth of
+// the heap in bytes.
 func (s *smallest) offer(id []byte, most int) (bytes int64) {
 	switch {
 	case len(*s) < most:

@@ -16,22 +16,21 @@ import (
 
 // Writes (Part 4)
 //
-//	POST   /items       a new feature: of the id that it has, or of a new one; or many
+//	POST   /items       creates a feature, with its own id or a new one; or many
 //	                    (bulk.go)
-//	PUT    /items/{id}  makes the feature so, whether there is one or not
+//	PUT    /items/{id}  creates or replaces the feature
 //	PATCH  /items/{id}  changes properties and the geometry (RFC 7396)
 //	DELETE /items/{id}
 //
-// If-Match and If-None-Match: * are judged with the write, not before it
-// (condition.go).
+// If-Match and If-None-Match: * are judged atomically with the write (condition.go).
 
-// ready to be written: a feature in its bytes.
+// encoded is a feature in its bytes, ready to be written.
 type encoded struct {
-	id    string // empty: none was given
+	id    string // empty: the body has no id
 	value []byte
 }
 
-// featureIn is the feature in the body.
+// featureIn reads the feature in the body.
 func (q *request) featureIn(c api.FeatureCollection) (e encoded, err error) {
 	if err := q.mediaType("POST and PUT want", typeGeoJSON, typeJSON); err != nil {
 		return e, err
@@ -46,7 +45,7 @@ func (q *request) featureIn(c api.FeatureCollection) (e encoded, err error) {
 	return e, nil
 }
 
-// encode is the feature of a text.
+// encode decodes a feature's text and encodes it for the store.
 func (q *request) encode(c api.FeatureCollection, text []byte) (e encoded, err error) {
 	f, err := feature.Decode(text, feature.Options{Space: c.Options().Space, MaxBytes: int(q.o.MaxBodyBytes)})
 	if err != nil {
@@ -57,7 +56,7 @@ func (q *request) encode(c api.FeatureCollection, text []byte) (e encoded, err e
 	return e, err
 }
 
-// mediaType is an error unless the body is of one of the types.
+// mediaType returns an error unless the body is of one of the types.
 func (q *request) mediaType(what string, want ...string) error {
 	if c := q.r.Header.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
 		q.w.Header().Set("Accept-Encoding", "identity") // RFC 9110 section 15.5.16
@@ -76,8 +75,8 @@ func (q *request) mediaType(what string, want ...string) error {
 		fmt.Sprintf("header Content-Type is %.100q: %s %s", q.r.Header.Get("Content-Type"), what, strings.Join(want, " or "))}
 }
 
-// writable is the collection of the path, for a key that may write, and when that is to
-// expire which is written; 0: that was not said.
+// writable returns the path's collection, for a key that may write, and the expiry of
+// what is written; 0: not given.
 func (q *request) writable() (c api.FeatureCollection, expires int64, err error) {
 	if c, err = q.find(access.Write); err != nil {
 		return nil, 0, err
@@ -92,14 +91,14 @@ func (q *request) writable() (c api.FeatureCollection, expires int64, err error)
 	if err := q.params.end(known); err != nil {
 		return nil, 0, err
 	}
-	if q.r.Method == http.MethodDelete { // There need be no room for that.
+	if q.r.Method == http.MethodDelete { // A DELETE needs no room.
 		return c, 0, nil
 	}
 	return c, expires, q.host.Room()
 }
 
-// put stores a feature and waits for it. A write is not taken back: who has gone
-// meanwhile does not know whether it was made.
+// put stores a feature and waits for its commit. A write is not rolled back: a client
+// that disconnects meanwhile does not know whether it was made.
 func (q *request) put(c api.FeatureCollection, e encoded, expires int64, cond kv.Condition) (uint64, error) {
 	if err := context.Cause(q.ctx); err != nil {
 		return 0, err

@@ -26,7 +26,7 @@ func point(x, y float64, properties string) string {
 	return fmt.Sprintf(`{"type":"Feature","geometry":{"type":"Point","coordinates":[%v,%v]},"properties":%s}`, x, y, properties)
 }
 
-// must is an answer with a status.
+// must returns an answer that must have a status.
 func (w *site) must(a answer, status int) answer {
 	w.t.Helper()
 	if a.StatusCode != status {
@@ -35,7 +35,7 @@ func (w *site) must(a answer, status int) answer {
 	return a
 }
 
-// A feature's whole life.
+// The life cycle of a feature.
 func TestWrites(t *testing.T) {
 	w := newSite(t, Options{})
 	a := w.must(w.do("POST", empty, point(1, 2, `{"a":1,"b":{"c":2}}`), asGeoJSON), http.StatusCreated)
@@ -86,7 +86,7 @@ func TestWrites(t *testing.T) {
 	w.problem(w.do("DELETE", at, ""), http.StatusNotFound)
 	w.problem(w.do("PATCH", at, `{"properties":{}}`, asPatch), http.StatusNotFound)
 
-	// PUT makes one, and POST takes an id that is free.
+	// PUT creates a feature, and POST takes an id that is free.
 	if a := w.must(w.do("PUT", empty+"/x%2Fy", point(1, 1, `{}`), asGeoJSON), http.StatusCreated); !strings.HasSuffix(a.Header.Get("Location"), "/x%2Fy") {
 		t.Error(a.Header)
 	}
@@ -108,7 +108,7 @@ func TestPreconditions(t *testing.T) {
 	first := put(201, "If-None-Match: *")
 	put(412, "If-None-Match: *")
 	put(412, "If-None-Match: "+first)
-	put(412, "If-Match: W/"+first) // a weak one is no state that may be written over
+	put(412, "If-Match: W/"+first) // A weak tag names no state that may be written over.
 	second := put(204, "If-Match: \"other\", "+first)
 	put(412, "If-Match: "+first)
 	third := put(204, "If-Match: *")
@@ -170,7 +170,7 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// A patch leaves the expiry, and a feature that has expired is not there.
+// A patch keeps the expiry, and an expired feature does not exist.
 func TestPatchKeepsExpiry(t *testing.T) {
 	w := newSite(t, Options{})
 	expires := time.Now().Add(time.Hour).Round(0)
@@ -183,7 +183,7 @@ func TestPatchKeepsExpiry(t *testing.T) {
 }
 
 // Ten clients each add one to a number, by GET and PATCH with If-Match, and ten by
-// PATCH of a property of their own without: nothing is lost.
+// PATCH of their own property without it: no update is lost.
 func TestConcurrentWrites(t *testing.T) {
 	w := newSite(t, Options{})
 	w.put("empty", store.Feature{ID: "n", Properties: json.RawMessage(`{"n":0}`)})
@@ -231,8 +231,8 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 }
 
-// Pages beside writers: what is there throughout is given once, whatever else is
-// put, moved and deleted meanwhile.
+// Pages beside writers: a feature that exists throughout is returned once, whatever
+// else is put, moved and deleted meanwhile.
 func TestPagesBesideWriters(t *testing.T) {
 	w := newSite(t, Options{})
 	const n = 300

@@ -1,6 +1,6 @@
-// Package app has the files of the page at /, a map of the collections: what
-// TypeScript in src is built to by `make page` (docs/page.md). They are in the
-// program, so that neither building nor serving it needs anything else.
+// Package app has the files of the page at /, a map of the collections, built by `make
+// page` from the TypeScript in src (docs/page.md). They are embedded in the program, so
+// neither building nor serving it needs anything else.
 package app
 
 import (
@@ -18,18 +18,18 @@ import (
 //go:embed dist
 var dist embed.FS
 
-// Policy is the Content-Security-Policy that the page keeps to: nothing from
-// other servers, no code in HTML, none made of text. MapLibre's worker is a file
-// of the page's own; pictures of CSS are data.
+// Policy is the page's Content-Security-Policy: nothing from other servers, no code in
+// HTML, no code made from text. MapLibre's worker is a file of the page; images in CSS
+// are data URLs.
 const Policy = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 
-// File is a file of the page. Nothing in it may be changed.
+// File is a file of the page. Callers must not change it.
 type File struct {
 	Type string // media type
-	// ETag is without its quotes, so that forms of the file can be told apart.
+	// ETag is without its quotes, so that a suffix can distinguish forms of the file.
 	ETag string
-	// Immutable: the name has a hash of what is in it.
+	// Immutable: the name has a hash of the content.
 	Immutable bool
 	Plain     []byte
 
@@ -37,8 +37,8 @@ type File struct {
 	compressed []byte
 }
 
-// types are the media types of what the page is built to, by the end of the name.
-// Those of package mime depend on the machine.
+// types are the media types of the page's files, by file extension. The types of
+// package mime depend on the machine.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -49,7 +49,7 @@ var types = map[string]string{
 	".txt":  "text/plain; charset=utf-8",
 }
 
-// files are all, by their paths.
+// files has all files by path.
 var files = sync.OnceValue(func() map[string]*File {
 	all := map[string]*File{}
 	err := fs.WalkDir(dist, "dist", func(name string, d fs.DirEntry, err error) error {
@@ -69,7 +69,7 @@ var files = sync.OnceValue(func() map[string]*File {
 		return nil
 	})
 	if err != nil {
-		panic(err) // They are in the program.
+		panic(err) // The files are embedded.
 	}
 	return all
 })
@@ -77,8 +77,8 @@ var files = sync.OnceValue(func() map[string]*File {
 // Open returns the file of a path, such as index.html, or nil.
 func Open(name string) *File { return files()[name] }
 
-// Gzip is the file compressed, which is done once, when it is first asked for. It
-// is safe for concurrent use.
+// Gzip returns the file compressed. The first call compresses it. It is safe for
+// concurrent use.
 func (f *File) Gzip() []byte {
 	f.once.Do(func() {
 		var b bytes.Buffer
@@ -90,7 +90,7 @@ func (f *File) Gzip() []byte {
 			err = w.Close()
 		}
 		if err != nil {
-			panic(err) // The level is one, and a buffer takes all.
+			panic(err) // The level is valid, and a buffer takes all.
 		}
 		f.compressed = b.Bytes()
 	})

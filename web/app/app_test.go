@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What index.html refers to is there, of a type that browsers take, and the page
-// refers to nothing of other servers.
+// Every file that index.html refers to exists, with a type that browsers accept, and
+// the page refers to nothing on other servers.
 func TestFiles(t *testing.T) {
 	index := Open("index.html")
 	if index == nil || index.Immutable || index.Type != "text/html; charset=utf-8" {
@@ -43,7 +43,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A browser that has nothing yet takes less than 1.5 MB, of all that there is.
+// A browser with an empty cache takes less than 1.5 MB, for all files.
 func TestSize(t *testing.T) {
 	total := 0
 	for name, f := range files() {
@@ -61,7 +61,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// HTML has no code and no style of its own: the policy forbids them.
+// The HTML has no code and no style of its own: the policy forbids them.
 func TestPolicy(t *testing.T) {
 	page := string(Open("index.html").Plain)
 	for _, bad := range []string{"<style", "style=", "onclick", "<script>"} {

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Basemap is a map of another server that lies under the places, in pictures: tiles
+// Basemap is a map of another server that is drawn below the places, as images: tiles
 // of 256 pixels in Web Mercator. The zero value is none.
 type Basemap struct {
-	// URL is their address, such as https://tile.example.org/{z}/{x}/{y}.png.
+	// URL is the images' address, such as https://tile.example.org/{z}/{x}/{y}.png.
 	URL string
 	// Attribution says whose map it is, in plain text.
 	Attribution string
 }
 
-// ErrBasemap is wrapped when an address is none that the page can use.
+// ErrBasemap is wrapped when the page cannot use an address.
 var ErrBasemap = errors.New("bad address of a base map")
 
-// origin is the server of the pictures, as the policy names it; "" for none.
+// origin is the images' server, as the policy names it; "" for none.
 func (b Basemap) origin() (string, error) {
 	if b.URL == "" {
 		return "", nil
@@ -48,7 +48,7 @@ func (b Basemap) origin() (string, error) {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil:
 		return bad("is not of http or https and a host alone")
 	}
-	// The policy is made of words between spaces, commas and semicolons.
+	// The policy consists of words between spaces, commas and semicolons.
 	for _, c := range u.Host {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]", c) {
 			return bad(fmt.Sprintf("has the character %q in its host", c))
@@ -61,8 +61,8 @@ func (b Basemap) origin() (string, error) {
 	return origin, nil
 }
 
-// Index is the page's index.html, the policy that it keeps to, and what browsers say to
-// other servers of where they come from.
+// Index is the page's index.html, its policy, and the Referrer-Policy: what browsers
+// send to other servers about the page.
 type Index struct {
 	*File
 	Policy, Referrer string
@@ -82,7 +82,7 @@ func NewIndex(b Basemap) (*Index, error) {
 	return &Index{
 		&File{Type: plain.Type, ETag: base64.RawURLEncoding.EncodeToString(sum[:12]), Plain: text},
 		strings.Replace(Policy, "connect-src 'self'", "connect-src 'self' "+origin, 1),
-		// Servers of maps ask for it: the site, but not the address of the page.
+		// Map servers require it: the site, but not the address of the page.
 		"strict-origin-when-cross-origin",
 	}, nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A base map adds its server to what the page may ask, and nothing else.
+// A base map adds its server to those that the page may contact, and nothing else.
 func TestBasemap(t *testing.T) {
 	b := Basemap{URL: "https://tile.example.org:8443/a/{z}/{x}/{y}.png?k=1&m=2", Attribution: `© "Us" <b>`}
 	i, err := NewIndex(b)
@@ -34,8 +34,8 @@ func TestBasemap(t *testing.T) {
 	}
 }
 
-// What is no address of pictures is refused, by its name; what would add more to the
-// policy than a server, too.
+// Addresses that are not of images are refused, by name, and so are those that would
+// add more than a server to the policy.
 func TestBadBasemap(t *testing.T) {
 	for _, bad := range []string{
 		"x", "https://example.org", "https://example.org/{z}/{x}", "https://example.org/{z}/{x}/{y}/{y}", "/{z}/{x}/{y}", "ftp://example.org/{z}/{x}/{y}",

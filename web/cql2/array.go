@@ -2,17 +2,17 @@ package cql2
 
 import "strings"
 
-// Array functions compare arrays as sets: how often an element is there, and in which
-// order, counts for nothing. An array is a property or a list of literals. Of an object
-// the names are the elements, as for package filter's "in".
+// Array functions compare arrays as sets: the number and the order of equal elements do
+// not matter. An array is a property or a list of literals. The elements of an object
+// are its names, as for package filter's "in".
 //
 //	A_CONTAINS(tags, ('a', 'b'))      "a" in tags && "b" in tags
 //	A_OVERLAPS(tags, ('a', 'b'))      "a" in tags || "b" in tags
 //	A_CONTAINEDBY(tags, ('a', 'b'))   tags.all(e, e in ["a", "b"])
 //	A_CONTAINS(tags, more)            more.all(e, e in tags)
 //
-// What is no array makes them unknown, and so is the negation: unlike comparisons with
-// null, which is why negations are pushed down elsewhere, "in" and all then fail.
+// A value that is no array makes a function unknown, and its negation too: "in" and all
+// then fail, unlike comparisons with null, for which negations are pushed down elsewhere.
 
 const (
 	opContains    = "a_contains"
@@ -25,8 +25,8 @@ var arrays = []string{opContains, opContainedBy, opEquals, opOverlaps}
 
 // array is an argument of an array function.
 type array struct {
-	own   string   // of a property, in the language of package filter; empty: a list
-	elems []string // of a list
+	own   string   // a property, in the language of package filter; empty: a list
+	elems []string // elements of a list
 }
 
 func (t *translator) arrays(n *node, neg bool) *Expr {
@@ -45,7 +45,7 @@ func (t *translator) arrays(n *node, neg bool) *Expr {
 	if neg {
 		holds = "!(" + holds + ")"
 	}
-	// One that need not be looked at must be an array, too.
+	// An array that need not be evaluated must be an array, too.
 	must := ""
 	for i, x := range []array{a, b} {
 		if other := []array{b, a}[i]; x.own != "" && (other.own != "" || len(other.elems) == 0) {
@@ -77,7 +77,7 @@ func (t *translator) array(n *node) (a array) {
 	return a
 }
 
-// contains is a condition that a has all elements of b.
+// contains is a condition: a has all elements of b.
 func contains(a, b array) string {
 	if b.own != "" {
 		return b.own + ".all(e, e in " + a.cel() + ")"
@@ -85,7 +85,7 @@ func contains(a, b array) string {
 	return b.each(a, " && ", "true")
 }
 
-// overlaps is a condition that some element is in both.
+// overlaps is a condition: a and b have a common element.
 func overlaps(a, b array) string {
 	switch {
 	case a.own == "":
@@ -96,7 +96,7 @@ func overlaps(a, b array) string {
 	return a.own + ".exists(e, e in " + b.own + ")"
 }
 
-// each joins a condition for each element of a list: that it is in the other array.
+// each joins a condition for each element of a list: the element is in the other array.
 func (a *array) each(in array, join, none string) string {
 	if len(a.elems) == 0 {
 		return none

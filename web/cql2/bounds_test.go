@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// What would take long to translate, to compile or to judge is refused, where it is too
-// much, and nothing is made of what follows.
+// Filters that would take long to translate, to compile or to judge are refused, where
+// they exceed the bound, and nothing is built from the remaining text.
 func TestBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		one, says string
-		ok        int // so many are accepted
+		ok        int // the largest number that is accepted
 	}{
 		"conditions": {"n = 1 OR ", "more than 4096 bytes in CEL", 180},
 		"constants":  {"TRUE AND ", "more than 4096 bytes in CEL", 900},

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/text/cases"
 )
 
-// casei is a text without its case, by Unicode's full case folding.
+// casei is a text after Unicode's full case folding.
 func (t *translator) casei(n *node) operand {
 	a := n.args[0]
 	o := t.operand(a)
@@ -23,5 +23,5 @@ func (t *translator) casei(n *node) operand {
 	return o
 }
 
-// foldCase is what package filter's function of that name does.
+// foldCase equals package filter's function of that name.
 func foldCase(s string) string { return cases.Fold().String(s) }

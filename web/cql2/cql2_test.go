@@ -13,10 +13,10 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// any1 knows any name.
+// any1 accepts any name.
 var any1 = Properties{More: true}
 
-// named are properties of these names, which are texts.
+// named describes text properties of these names.
 func named(names ...string) (p Properties) {
 	for _, name := range names {
 		p.Schema = append(p.Schema, store.PropertySchema{Name: name, Types: map[string]int{"string": 1}})
@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 		"NOT kind = 'cafe'":                    "bar nowhere park",
 		"seats = 24":                           "cafe",
 		"seats = 24.0 and seats=2.4E+1":        "cafe",
-		"seats <> 24":                          "nowhere park", // not null
+		"seats <> 24":                          "nowhere park", // not those with null
 		"not (seats = 24)":                     "nowhere park",
 		"seats > 24":                           "nowhere",
 		"not seats > 24":                       "cafe", // neither null nor a text
@@ -134,7 +134,7 @@ func TestParse(t *testing.T) {
 		"kind NOT LIKE 'c%'":                   "bar nowhere park",
 		`kind LIKE '%100\%\_x'`:                "park",
 		`kind LIKE '%100\_x'`:                  "",
-		// A backslash is one in a text already, and then one of LIKE.
+		// The text unescapes a backslash first, then LIKE does.
 		"kind LIKE 'a.b\\\\\\\\c_d'":                          "nowhere",
 		"kind = 'a.b\\\\c\\nd'":                               "nowhere",
 		"kind LIKE 'axb%'":                                    "",
@@ -148,7 +148,7 @@ func TestParse(t *testing.T) {
 		`kind = 'it''s'`:                        "",
 		"kind='cafe' OR kind='bar' AND seats=1": "cafe",
 		"(kind='cafe' OR kind='bar') AND seats=24":                     "cafe",
-		"NOT (kind='cafe' OR open = false)":                            "", // open is not known of the others
+		"NOT (kind='cafe' OR open = false)":                            "", // open is unknown for the others
 		"NOT (kind='cafe' AND seats = 24)":                             "bar nowhere park",
 		"NOT NOT (kind='cafe')":                                        "cafe",
 		"kind = '\" || true || \"'":                                    "",
@@ -189,7 +189,7 @@ func TestParse(t *testing.T) {
 		"T_INTERSECTS(t, INTERVAL('2024-05-01', '2024-05-01T13:00:00Z'))": "cafe",
 		"T_INTERSECTS(t, INTERVAL('..', '2024-05-02'))":                   "bar cafe",
 		"T_INTERSECTS(t, INTERVAL('2024-05-02', '..'))":                   "bar",
-		"NOT T_INTERSECTS(t, INTERVAL('..', '..'))":                       "", // not of what has no time
+		"NOT T_INTERSECTS(t, INTERVAL('..', '..'))":                       "", // not for features without a time
 		"T_INTERSECTS(INTERVAL('..', '..'), t)":                           "bar cafe",
 		"T_DURING(INTERVAL(t, t), INTERVAL('2024-05-01','2024-05-02'))":   "cafe",
 		"T_INTERSECTS(seats, INTERVAL('..', '..'))":                       "",
@@ -235,7 +235,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Conditions under one operator are one condition, which package filter answers
+// Conditions under one operator become one condition, which package filter evaluates
 // without CEL's interpreter.
 func TestJoin(t *testing.T) {
 	for text, want := range map[string]string{
@@ -344,7 +344,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// truth is true, false or unknown, as SQL has it.
+// truth is true, false or unknown, as in SQL.
 type truth int
 
 const (
@@ -353,10 +353,10 @@ const (
 	yes
 )
 
-// Random expressions agree with a plain evaluation by SQL's rules.
+// Random expressions agree with a direct evaluation by SQL's rules.
 func TestRandom(t *testing.T) {
 	all := places(t)
-	// Predicates, and what they are of each feature.
+	// Predicates, and their values for each feature.
 	leaves := []struct {
 		text string
 		is   map[string]truth
@@ -406,7 +406,7 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// Whatever a text is, it is refused at a place in it, or what it becomes compiles.
+// Any text is refused with an error at a place in it, or the resulting filter compiles.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"a = 1", "a LIKE '%x_'", "NOT (a IN (1, 'x') OR b IS NULL)", "S_WITHIN(geometry, POLYGON((1 2,3 4,5 6,1 2)))",
 		"t > TIMESTAMP('2024-05-01T12:00:00Z')", "\"\x00\" = '\xff'", "a = 1e400", "BBOX(", "a = '\\'", "é=1", "A_EQUALS(a.b, ('x', 1))", "A_CONTAINS((), a) OR a.b.c IS NULL"} {

@@ -1,6 +1,6 @@
 // Package cql2 reads filters in OGC CQL2 (21-065r2), as text and as JSON, and
-// translates them onto what a store can search for: conditions in the language of
-// package filter, and areas.
+// translates them to what a store searches by: conditions in the language of package
+// filter, and areas.
 //
 //	kind = 'cafe' AND seats BETWEEN 20 AND 50
 //	CASEI(name) LIKE CASEI('A%') OR NOT (level IN (1, 2) OR roof IS NULL)
@@ -13,7 +13,7 @@
 //	{"op":"and","args":[{"op":"=","args":[{"property":"kind"},"cafe"]},
 //	  {"op":"s_within","args":[{"property":"geometry"},{"bbox":[1,42,2,43]}]}]}
 //
-// # What is there
+// # Supported operators
 //
 // AND, OR, NOT and parentheses; = <> < > <= >= between properties and literals;
 // BETWEEN, IN, LIKE (% and _, escaped by a backslash), IS NULL,
@@ -23,21 +23,20 @@
 // property geometry with a POINT, POLYGON, MULTIPOLYGON or BBOX; S_DWITHIN, which
 // CQL2 does not have, of a POINT and metres; and all temporal predicates, of
 // properties, literals and INTERVALs. Literals are numbers, 'text', TRUE, FALSE,
-// DATE('2024-05-01') and TIMESTAMP('2024-05-01T12:00:00Z'). Not there: arithmetic,
+// DATE('2024-05-01') and TIMESTAMP('2024-05-01T12:00:00Z'). Not supported: arithmetic,
 // other functions, ACCENTI, and the other spatial predicates and geometries.
 //
 // # Null
 //
-// As in SQL, a comparison with what a feature does not have is neither true nor
-// false, and so is its negation; features are given for which the whole is true.
-// The languages below differ in that, so a negation is never translated: it is
-// pushed down to the comparisons (NOT (a < 1 AND b = 2) is a >= 1 OR b <> 2), whose
-// opposites are known. What is left has AND and OR alone, which need not tell what
-// is false from what is not known.
+// As in SQL, a comparison with a value that a feature lacks is neither true nor false,
+// and so is its negation; a filter selects the features for which the whole is true.
+// The target languages differ in that, so a negation is never translated: it is pushed
+// down to the comparisons (NOT (a < 1 AND b = 2) is a >= 1 OR b <> 2), whose opposites
+// are known. Only AND and OR remain, which need not distinguish false from unknown.
 //
 // # Reading the source
 //
-// node.go: what both forms are read into. Text: lex.go, parse.go, operand.go,
-// wkt.go. JSON: json.go, geojson.go. Then translate.go, value.go, property.go, casei.go,
+// node.go: the syntax tree of both forms. Text: lex.go, parse.go, operand.go, wkt.go.
+// JSON: json.go, geojson.go. Then translate.go, value.go, property.go, casei.go,
 // like.go, array.go, spatial.go and temporal.go. expr.go is the result.
 package cql2

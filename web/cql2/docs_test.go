@@ -10,8 +10,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// The rows of the table of languages in docs/filters.md say the same: both forms of CQL2
-// are one condition, and all compile.
+// The rows of the table of languages in docs/filters.md are equivalent: both forms of
+// CQL2 give the same condition, and all compile.
 func TestTableOfLanguages(t *testing.T) {
 	text, err := os.ReadFile("../../docs/filters.md")
 	if err != nil {
@@ -29,12 +29,12 @@ func TestTableOfLanguages(t *testing.T) {
 		for _, c := range cells[1:] {
 			m := code.FindStringSubmatch(c)
 			if m == nil {
-				m = []string{"", "", ""} // told in words
+				m = []string{"", "", ""} // described in words
 			}
 			codes = append(codes, strings.ReplaceAll(m[1]+m[2], "&#124;", "|"))
 		}
 		if !json.Valid([]byte(codes[2])) {
-			continue // of conditions a and b
+			continue // a row of conditions a and b
 		}
 		rows++
 		a, err := Parse(codes[1], has)

@@ -7,7 +7,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Op says what an Expr is.
+// Op is the kind of an Expr.
 type Op uint8
 
 // Ops.
@@ -18,23 +18,23 @@ const (
 	Or
 )
 
-// Expr is a filter: conditions and areas under AND and OR. It does not change.
+// Expr is a filter: conditions and areas under AND and OR. It is immutable.
 type Expr struct {
 	Op   Op
 	Args []*Expr // of And and Or: at least two
-	// Filter is a condition that is true where the filter is, and false or
-	// unknown elsewhere.
+	// Filter is a condition that is true where the filter is true, and false or unknown
+	// elsewhere.
 	Filter string
-	// Area and Relation; Not: a geometry for which they do not hold.
+	// Area and Relation; Not: the geometry exists, and they do not hold for it.
 	Area     *store.Area
 	Relation feature.Relation
 	Not      bool
 }
 
-// join is e AND f, or e OR f. Conditions become one.
+// join is e AND f, or e OR f. It merges conditions into one.
 func join(op Op, e, f *Expr) *Expr {
 	var args []*Expr
-	at := -1 // of the condition among args
+	at := -1 // index of the condition in args
 	for _, x := range []*Expr{e, f} {
 		parts := []*Expr{x}
 		if x.Op == op {
@@ -65,7 +65,7 @@ func between(op Op) string {
 	return " || "
 }
 
-// parenthesised is a condition that may stand beside the operator.
+// parenthesised is a condition that may be an operand of the operator.
 func parenthesised(op Op, s string) string {
 	if op == And && strings.Contains(s, " || ") {
 		return "(" + s + ")"

@@ -22,7 +22,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// call is an operation of JSON.
+// call is an operation in JSON.
 func call(op string, args ...written) string {
 	var all []string
 	for _, a := range args {
@@ -103,7 +103,7 @@ var (
 	})
 )
 
-// anyFilter is a condition that nests so deep.
+// anyFilter is a condition of nesting depth up to depth.
 func anyFilter(depth int) *rapid.Generator[written] {
 	return rapid.Custom(func(t *rapid.T) written {
 		most := 9
@@ -161,9 +161,9 @@ func anyFilter(depth int) *rapid.Generator[written] {
 	})
 }
 
-// A filter means the same in text and in JSON, and is refused in both for the same
+// A filter means the same in text and in JSON, and both forms refuse it for the same
 // reason.
-func TestForms(t *testing.T) {
+func TestFormsAgree(t *testing.T) {
 	accepted := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := anyFilter(3).Draw(t, "filter")

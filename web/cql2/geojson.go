@@ -7,8 +7,8 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// Geometries in CQL2 JSON are those of GeoJSON, and boxes. Heights count for
-// nothing, and neither does the member bbox of a geometry.
+// Geometries in CQL2 JSON are those of GeoJSON, and boxes. Heights and a geometry's
+// member bbox are ignored.
 
 func (p *jsonParser) geometry(n *node, o object, at *pointer) {
 	n.form = shape

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// ParseJSON reads a filter in CQL2 JSON. has says which properties there are.
-// Errors are *Error and have a Pointer, or a Column where the text is no JSON.
+// ParseJSON reads a filter in CQL2 JSON. has describes the properties. Errors are
+// *Error and have a Pointer, or a Column where the text is not JSON.
 //
-// Members that an object of CQL2 does not have are refused, and so are two of one
-// name.
+// It refuses members that a CQL2 object does not have, and duplicate members.
 func ParseJSON(s string, has Properties) (e *Expr, err error) {
 	defer recovered(&e, &err)
 	if len(s) > MaxBytes {
@@ -41,8 +40,7 @@ func syntaxError(s string, err error) *Error {
 	return errorAt(s, at, "no JSON: "+err.Error())
 }
 
-// object is one of JSON, with its members in their order. An object that has two
-// of one name has both.
+// object is a JSON object, with its members in order. Duplicate names are kept.
 type object []member
 
 type member struct {
@@ -50,8 +48,8 @@ type member struct {
 	value any
 }
 
-// decode is valid JSON as object, []any, string, json.Number, bool or nil.
-// encoding/json would give the last of several members of one name.
+// decode returns valid JSON as object, []any, string, json.Number, bool or nil.
+// encoding/json would keep only the last of several members of one name.
 func decode(s string) any {
 	d := json.NewDecoder(strings.NewReader(s))
 	d.UseNumber()
@@ -61,7 +59,7 @@ func decode(s string) any {
 func decodeNext(d *json.Decoder) any {
 	token, err := d.Token()
 	if err != nil {
-		panic(err) // It has been found to be valid.
+		panic(err) // The caller has validated it.
 	}
 	switch token {
 	case json.Delim('['):
@@ -83,7 +81,7 @@ func decodeNext(d *json.Decoder) any {
 	return token
 }
 
-// jsonParser makes nodes of decoded JSON. It fails as parser does.
+// jsonParser builds nodes from decoded JSON. It fails as parser does.
 type jsonParser struct{ depth int }
 
 func (p *jsonParser) fail(at *pointer, format string, args ...any) {
@@ -125,7 +123,7 @@ func (p *jsonParser) nodes(n *node, all []any, at *pointer) {
 	p.depth--
 }
 
-// kinds of objects, by the member that they are known by, and their others.
+// kinds of objects, by the member that identifies them, and their other members.
 var kinds = []struct {
 	by   string
 	with []string
@@ -177,7 +175,7 @@ func (p *jsonParser) object(n *node, o object, at *pointer) {
 	p.fail(at, "an object, want one with op and args, property, date, timestamp, interval, type and coordinates, or bbox")
 }
 
-// get is a member of an object, nil: there is none.
+// get returns a member of an object, or nil.
 func (o object) get(name string) any {
 	for _, m := range o {
 		if m.name == name {

@@ -12,9 +12,8 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// The forms that the standard (21-065r2) shows in its examples, as text and as
-// JSON: they mean the same.
-func TestJSONIsText(t *testing.T) {
+// The examples of the standard (21-065r2), as text and as JSON, mean the same.
+func TestJSONEqualsText(t *testing.T) {
 	for _, c := range []struct{ text, json string }{
 		{"city = 'Bern'", `{"op":"=","args":[{"property":"city"},"Bern"]}`},
 		{"28 <= n", `{"op":"<=","args":[28,{"property":"n"}]}`},
@@ -132,7 +131,7 @@ func TestJSONErrors(t *testing.T) {
 	}
 }
 
-// at1 reports whether a pointer leads to something.
+// at1 reports whether a pointer leads to a value.
 func at1(doc any, pointer string) bool {
 	if pointer == "" {
 		return true
@@ -144,7 +143,7 @@ func at1(doc any, pointer string) bool {
 	switch v := doc.(type) {
 	case map[string]any:
 		next, ok := v[strings.NewReplacer("~1", "/", "~0", "~").Replace(step)]
-		return (ok || !more) && at1(next, rest) // What is missing is named, too.
+		return (ok || !more) && at1(next, rest) // A pointer may name a missing member.
 	case []any:
 		for i, next := range v {
 			if strconv.Itoa(i) == step {
@@ -155,7 +154,7 @@ func at1(doc any, pointer string) bool {
 	return false
 }
 
-// Whatever a text is, it is refused at a place in it, or what it becomes compiles.
+// Any text is refused with an error at a place in it, or the resulting filter compiles.
 func FuzzParseJSON(f *testing.F) {
 	for _, s := range []string{
 		`true`, `{"op":"=","args":[{"property":"a"},1e400]}`, `{"op":"like","args":[{"property":"a"},"%x\\_"]}`,

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// Error is about a place of a filter.
+// Error is an error at a place in a filter.
 type Error struct {
-	// Column of a text, or of JSON that is none, in characters, from 1. 0: the
-	// place is Pointer.
+	// Column in a text, or in malformed JSON, in characters, from 1. 0: the place is
+	// Pointer.
 	Column int
-	// Pointer to a value of JSON (RFC 6901). Empty: all of it.
+	// Pointer to a value in JSON (RFC 6901). Empty: the whole document.
 	Pointer string
 	Message string
 }
@@ -36,13 +36,13 @@ const (
 	text         // 'text'
 	number       // 1.5
 	symbol       // ( ) , = <> < > <= >= + - * /
-	invalid      // what is no token
+	invalid      // not a token
 )
 
 type token struct {
 	kind kind
-	text string // as it is meant: without quotes and escapes
-	at   int    // byte
+	text string // the value, without quotes and escapes
+	at   int    // byte offset
 }
 
 // is reports whether the token is a keyword or symbol.
@@ -78,7 +78,7 @@ func (l *lexer) next() token {
 	}
 	rest := l.s[l.at:]
 	r, size := utf8.DecodeRuneInString(rest)
-	n := size // bytes of the token
+	n := size // size of the token in bytes
 	switch {
 	case r == '\'':
 		return l.quoted(text, '\'')
@@ -101,7 +101,7 @@ func (l *lexer) next() token {
 	return t
 }
 
-// numberBytes is how long the number is that a text begins with.
+// numberBytes is the length of the number at the beginning of a text.
 func numberBytes(s string) (n int) {
 	digits := func() {
 		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
@@ -123,14 +123,14 @@ func numberBytes(s string) (n int) {
 	return n
 }
 
-// escapes of texts: what a backslash and a letter mean. A quote and a backslash
-// behind a backslash stand for themselves. Any other pair stays as it is, so that
-// LIKE finds \% and \_.
+// escapes of texts: the meaning of a backslash and a letter. A backslash before a quote
+// or a backslash stands for the second character. Any other pair stays as it is, so
+// that LIKE sees \% and \_.
 var escapes = map[byte]byte{
 	'a': '\a', 'b': '\b', 't': '\t', 'n': '\n', 'v': '\v', 'f': '\f', 'r': '\r', '\'': '\'', '\\': '\\',
 }
 
-// quoted is a text or name in quotes; the quote itself is doubled in it.
+// quoted reads a text or name in quotes; a doubled quote in it is one quote.
 func (l *lexer) quoted(k kind, quote byte) token {
 	t := token{kind: k, at: l.at}
 	var b strings.Builder
@@ -153,6 +153,6 @@ func (l *lexer) quoted(k kind, quote byte) token {
 			b.WriteByte(c)
 		}
 	}
-	t.kind, t.text, l.at = invalid, l.s[l.at:], len(l.s) // It has no end.
+	t.kind, t.text, l.at = invalid, l.s[l.at:], len(l.s) // The closing quote is missing.
 	return t
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// like translates a pattern: % is any text, _ any character, and a backslash takes
-// the next one as it is. Those with % at their ends alone have a shorter way in
-// package filter than regular expressions.
+// like translates a pattern: % is any text, _ any character, and a backslash takes the
+// next character literally. For patterns with % only at their ends package filter has
+// shorter forms than regular expressions.
 func (t *translator) like(n *node, neg bool) *Expr {
 	o := t.operand(n.args[0])
 	t.failUnless(o.own != "" || o.text, n.args[0], "%v, want a text or a property before LIKE", n.args[0])
@@ -39,15 +39,14 @@ func (t *translator) like(n *node, neg bool) *Expr {
 	return t.cond(not, o.cel, ".matches(", strconv.Quote(pattern(s)), ")")
 }
 
-// simple reports whether a pattern is a plain text with % before it, behind it or
-// both.
+// simple reports whether a pattern is a plain text with % before it, after it or both.
 func simple(s string) (first, last bool, plain string, ok bool) {
 	plain, first = strings.CutPrefix(s, "%")
 	plain, last = strings.CutSuffix(plain, "%")
 	return first, last, plain, (first || last) && !strings.ContainsAny(plain, `%_\`)
 }
 
-// pattern is a regular expression of the whole text.
+// pattern is a regular expression that matches the whole text.
 func pattern(s string) string {
 	var b strings.Builder
 	b.WriteString(`(?s)^`)

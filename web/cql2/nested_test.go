@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// schemaOf is what a store says of features with these properties.
+// schemaOf is a store's description of features with these properties.
 func schemaOf(objects []string, others ...string) (p Properties) {
 	p = named(others...)
 	for _, name := range objects {
@@ -21,7 +21,7 @@ func schemaOf(objects []string, others ...string) (p Properties) {
 	return p
 }
 
-// Each feature has a property at the longest beginning of the name that it has.
+// The longest prefix of the name that a feature has as a property counts.
 func TestPaths(t *testing.T) {
 	has := schemaOf([]string{"addr", "a.b", "a"}, "kind", "addr:city", "fuel.octane", "a.b.c", "tags")
 	deep := "addr" + strings.Repeat(".x", maxSteps-1)
@@ -83,8 +83,8 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%.60s: %v\nwant %s", text, err, want)
 		}
 	}
-	// Where there are more names than are known, any beginning may be one, but for those
-	// that are known to be no object.
+	// Where there are more names than the schema knows, any prefix may be an object,
+	// except for those that are known to be none.
 	has.More = true
 	for text, want := range map[string]string{
 		`addr.city = 1`: `("addr.city" in properties ? properties["addr.city"] : properties["addr"]["city"]) == 1`,
@@ -98,13 +98,13 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// side is a predicate in both forms of CQL2, in CEL if that says the same, and what it is.
+// side is a predicate in both forms of CQL2, in CEL if CEL is equivalent, and its value.
 type side struct {
 	text, json, cel string
 	is              func(f map[string]any) truth
 }
 
-// at is a value, nil: there is none, or null.
+// valueAt returns the value at a path, or nil if it is null or absent.
 func valueAt(f map[string]any, path ...string) (v any) {
 	v = f
 	for _, name := range path {
@@ -121,7 +121,7 @@ func truthOf(b bool) truth {
 	return no
 }
 
-// set is the elements of an array, or the names of an object.
+// set returns the elements of an array, or the names of an object.
 func set(v any) (all []any, ok bool) {
 	switch v := v.(type) {
 	case []any:
@@ -135,7 +135,7 @@ func set(v any) (all []any, ok bool) {
 	return nil, false
 }
 
-// sets is what a relation of sets says of two values.
+// sets is the truth of a relation of sets for two values.
 func sets(a, b any, relation func(a, b []any) bool) truth {
 	x, okA := set(a)
 	y, okB := set(b)
@@ -155,9 +155,9 @@ func share(a, b []any) bool {
 }
 
 // Nested properties and arrays, in both forms and in CEL, agree with each other, and
-// with the sets that they speak of, on random features; and so do their negations.
+// with the sets that they denote, on random features; and so do their negations.
 func TestNestedAgree(t *testing.T) {
-	// Where the name is that of a property, that counts.
+	// A property of the whole name takes precedence.
 	cityOf := func(f map[string]any) any {
 		if flat, ok := f["addr.city"]; ok {
 			return flat

@@ -10,32 +10,32 @@ import (
 
 // Syntax
 //
-// Both forms of a filter, text and JSON, are read into the same nodes, which
-// translate.go then checks and translates. So what is accepted, what it means and
-// what an error says does not depend on the form.
+// Both forms of a filter, text and JSON, are parsed into the same nodes, which
+// translate.go checks and translates. So the accepted filters, their meaning and the
+// error texts do not depend on the form.
 
-// form says what a node is.
+// form is the kind of a node.
 type form uint8
 
 const (
 	operation form = iota // op of args
 	property              // text is its name
 	character             // text
-	numeral               // text, as it is written
+	numeral               // text, as written
 	boolean               // text is "true" or "false"
 	date                  // text, 2024-05-01
 	timestamp             // text, 2024-05-01T12:00:00Z
 	interval              // args: two of property, date, timestamp and open
-	open                  // an end of an interval that is not bounded
+	open                  // an open end of an interval
 	list                  // args, of in and of array functions
 	shape                 // geometry
 	box                   // bbox
 )
 
-// node is a part of a filter as it is written.
+// node is a part of a filter, as written.
 type node struct {
 	form     form
-	op       string // the name that CQL2 JSON has for it
+	op       string // its name in CQL2 JSON
 	args     []*node
 	text     string
 	moment   time.Time // of date and timestamp
@@ -44,13 +44,13 @@ type node struct {
 	at       place
 }
 
-// place is where a node is: in a text its byte, in JSON the pointer to it.
+// place is a node's place: a byte offset in a text, or a pointer in JSON.
 type place struct {
 	byte    int
 	pointer *pointer
 }
 
-// pointer is the last step of a JSON pointer (RFC 6901), and those before it.
+// pointer is the last step of a JSON pointer (RFC 6901), linked to the preceding steps.
 type pointer struct {
 	up   *pointer
 	step string
@@ -65,7 +65,7 @@ func (p *pointer) String() string {
 	return p.up.String() + "/" + pointerEscapes.Replace(p.step)
 }
 
-// String is the node for an error, in the words of the text.
+// String is the node for an error, in the syntax of the text.
 func (n *node) String() string {
 	switch n.form {
 	case property:
@@ -88,8 +88,8 @@ func (n *node) String() string {
 	return "a " + strings.ToUpper(n.geometry.GeoJSONType())
 }
 
-// Names of operations in CQL2 JSON. Those of functions are in the text, too, in
-// letters of any case.
+// Names of operations in CQL2 JSON. The text has the same names for functions, in any
+// case.
 const (
 	opAnd     = "and"
 	opOr      = "or"
@@ -101,8 +101,8 @@ const (
 	opCasei   = "casei"
 )
 
-// functions are the operations that the text writes as NAME(...), and how many
-// arguments each has, by their name there.
+// functions are the operations that the text writes as NAME(...), by their name there,
+// with the number of their arguments.
 var functions = func() map[string]function {
 	all := map[string]function{"CASEI": {opCasei, 1}}
 	for name := range relations {
@@ -123,7 +123,7 @@ type function struct {
 	args int
 }
 
-// arities of the operations that are no functions. and, or: two or more.
+// arities of the operations that are not functions. and, or: two or more.
 var arities = map[string]int{
 	opAnd: 2, opOr: 2, opNot: 1, "=": 2, "<>": 2, "<": 2, ">": 2, "<=": 2, ">=": 2,
 	opBetween: 3, opIn: 2, opLike: 2, opIsNull: 1,

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// reserved are names that are no properties, unless they stand in quotes.
+// reserved are names that are properties only in quotes.
 var reserved = []string{"AND", "OR", "NOT", "IN", "LIKE", "BETWEEN", "IS", "NULL"}
 
-// operand takes a property, a literal, or a function of one.
+// operand parses a property, a literal, or a function of one.
 func (p *parser) operand() *node {
 	t := p.tok
 	n := &node{at: at(t), text: t.text}
@@ -44,8 +44,7 @@ func (p *parser) operand() *node {
 	return n
 }
 
-// likelyMeant names the functions that a name that is none may have been meant
-// for.
+// likelyMeant suggests functions for an unknown function name.
 func likelyMeant(name string) string {
 	if len(name) < 2 || name[1] != '_' {
 		return ""
@@ -63,7 +62,7 @@ func likelyMeant(name string) string {
 	return ", want one of " + strings.Join(all, ", ")
 }
 
-// number takes one with its sign, as it is written and what it is.
+// number parses a number with its sign, and returns its text and its value.
 func (p *parser) number() (string, float64) {
 	t, sign := p.tok, ""
 	switch {
@@ -83,7 +82,7 @@ func (p *parser) number() (string, float64) {
 	return s, f
 }
 
-// instant takes DATE('...') or TIMESTAMP('...').
+// instant parses DATE('...') or TIMESTAMP('...').
 func (p *parser) instant(f form) *node {
 	n := &node{form: f, at: at(p.tok)}
 	p.step()
@@ -102,7 +101,7 @@ func (p *parser) instant(f form) *node {
 	return n
 }
 
-// interval takes INTERVAL('...', '...'), with properties or '..' as its ends.
+// interval parses INTERVAL('...', '...'), with properties or '..' as its ends.
 func (p *parser) interval() *node {
 	n := &node{form: interval, at: at(p.tok)}
 	p.step()
@@ -129,7 +128,7 @@ func (p *parser) intervalEnd() *node {
 
 const intervalEnds = "a time such as 2024-05-01T12:00:00Z, a date, .. or a property"
 
-// intervalEndOf is an end of an interval that is written as a text.
+// intervalEndOf is the interval end that a text denotes.
 func intervalEndOf(s string) (n *node, ok bool) {
 	if s == ".." {
 		return &node{form: open}, true
@@ -142,7 +141,7 @@ func intervalEndOf(s string) (n *node, ok bool) {
 	return n, ok
 }
 
-// momentOf is the moment of a time or, the first one, of a date. Package filter
+// momentOf is the moment of a time, or the first moment of a date. Package filter
 // computes with the years 1 to 9999.
 func momentOf(f form, s string) (time.Time, bool) {
 	layout := time.RFC3339

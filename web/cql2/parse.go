@@ -10,21 +10,20 @@ const (
 	// MaxBytes bounds a filter: 1,000 positions of polygons, half of what headers
 	// may have.
 	MaxBytes = 32 << 10
-	// maxDepth bounds parentheses and NOTs within each other, as package filter
-	// does.
+	// maxDepth bounds nested parentheses and NOTs, as package filter does.
 	maxDepth = 64
 )
 
-// parser is one of recursive descent, of texts. It fails by panicking with an
-// *Error, which Parse recovers.
+// parser is a recursive-descent parser of texts. It fails by panicking with an *Error,
+// which Parse recovers.
 type parser struct {
 	lexer
 	tok   token
 	depth int
 }
 
-// Parse reads a filter in CQL2 text. has says which properties there are. Errors
-// are *Error and have a Column.
+// Parse reads a filter in CQL2 text. has describes the properties. Errors are *Error
+// and have a Column.
 func Parse(s string, has Properties) (e *Expr, err error) {
 	defer recovered(&e, &err)
 	if len(s) > MaxBytes {
@@ -44,13 +43,12 @@ func tooLong(s string) *Error {
 	return &Error{Column: 1, Message: fmt.Sprintf("the filter has %d bytes, at most %d are accepted", len(s), MaxBytes)}
 }
 
-// errorAt is an error at a byte of a text.
+// errorAt is an error at a byte offset of a text.
 func errorAt(s string, at int, message string) *Error {
 	return &Error{Column: utf8.RuneCountInString(s[:at]) + 1, Message: message}
 }
 
-// recovered makes a panic with an *Error the error of a function that calls it by
-// defer.
+// recovered, deferred, turns a panic with an *Error into the error of the function.
 func recovered(e **Expr, err *error) {
 	if v := recover(); v != nil {
 		bad, ok := v.(*Error)
@@ -67,7 +65,7 @@ func (p *parser) fail(t token, format string, args ...any) {
 	panic(errorAt(p.s, t.at, fmt.Sprintf(format, args...)))
 }
 
-// take steps over a keyword or symbol, if it is there.
+// take consumes a keyword or symbol if it is the next token.
 func (p *parser) take(word string) bool {
 	if !p.tok.is(word) {
 		return false
@@ -82,7 +80,7 @@ func (p *parser) want(word string) {
 	}
 }
 
-// called reports whether the token is a name with a parenthesis behind it.
+// called reports whether the token is a name followed by a parenthesis.
 func (p *parser) called() bool {
 	behind := p.lexer
 	return p.tok.kind == name && behind.next().is("(")
@@ -96,7 +94,7 @@ func (p *parser) deeper() {
 
 func op(op string, at place, args ...*node) *node { return &node{op: op, args: args, at: at} }
 
-// at is where a token is.
+// at is the place of a token.
 func at(t token) place { return place{byte: t.at} }
 
 func (p *parser) or() *node { return p.joined(opOr, p.and) }
@@ -164,7 +162,7 @@ func (p *parser) predicate() *node {
 				return op(o, at(begin), left, p.operand())
 			}
 		}
-		// A property that is true or false, or a literal that is.
+		// A boolean property, or a boolean literal.
 		if left.form != property && left.form != boolean {
 			p.fail(p.tok, "%v, want a comparison", p.tok)
 		}
@@ -175,7 +173,7 @@ func (p *parser) predicate() *node {
 	return n
 }
 
-// call takes a function with its arguments.
+// call parses a function with its arguments.
 func (p *parser) call(f function) *node {
 	p.deeper()
 	defer func() { p.depth-- }()
@@ -192,7 +190,7 @@ func (p *parser) call(f function) *node {
 	return n
 }
 
-// list takes ( x, x, ... ).
+// list parses ( x, x, ... ).
 func (p *parser) list(x func()) {
 	p.want("(")
 	x()

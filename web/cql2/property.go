@@ -11,29 +11,29 @@ import (
 
 // Names of properties
 //
-// A name is that of a property, dots and all: OSM has "addr:city" and
-// "fuel:octane_9.5". Or it is a path: what is before a dot is the name of an object, and
-// what is after it leads on in there. Which one is decided for each feature, so that one
-// feature changes nothing for the others: of the beginnings of the name that the feature
-// has, the longest counts.
+// A name is a property's name, dots included: OSM has "addr:city" and "fuel:octane_9.5".
+// Or it is a path: the part before a dot names an object, and the part after the dot
+// leads to a value inside the object. The choice is made for each feature, so that one
+// feature changes nothing for the others: the longest prefix of the name that the
+// feature has as a property wins.
 //
 //	a.b.c    the feature has "a.b.c"    that
 //	         else "a.b"                 "c" in it
 //	         else "a"                   "b" in it, and "c" in that
 //
-// A beginning is left out if no feature of the collection has it, or none as an object.
-// If all are left out, the name is an error. What is in objects a schema does not know,
-// so that is not checked.
+// A prefix is skipped if no feature of the collection has it, or none has it as an
+// object. If all are skipped, the name is an error. A schema does not know the contents
+// of objects, so they are not checked.
 //
-// A name below an object has no dot itself: package filter can ask for it.
+// A name inside an object has no dot here; package filter can access such names.
 
-// Properties are what the features of a collection have (store.Description).
+// Properties describes the properties of a collection's features (store.Description).
 type Properties struct {
 	Schema []store.PropertySchema
-	More   bool // there are others
+	More   bool // there are more than Schema has
 }
 
-// find is what is known of a name.
+// find looks a name up.
 func (p *Properties) find(name string) (found, object bool) {
 	i := slices.IndexFunc(p.Schema, func(s store.PropertySchema) bool { return s.Name == name })
 	if i < 0 {
@@ -42,17 +42,17 @@ func (p *Properties) find(name string) (found, object bool) {
 	return true, p.Schema[i].Types["object"] > 0
 }
 
-// maxSteps bounds a path, as package filter does what nests.
+// maxSteps bounds a path, as package filter bounds nesting.
 const maxSteps = 32
 
-// path leads to a property: its name, or that of an object and those below.
+// path leads to a property: its name, or an object's name and the names below.
 type path []string
 
-// paths are where a property may be. A feature that has the first name of one of them
-// has the property there; a feature that has none of these names, at the last one.
+// paths are the possible paths of a property. The first path whose first name a feature
+// has counts; if a feature has none of these names, the last path counts.
 type paths []path
 
-// pathsOf are those of the property n.
+// pathsOf returns the paths of the property n.
 func (t *translator) pathsOf(n *node) paths {
 	if p := t.known[n.text]; p != nil {
 		return p
@@ -96,7 +96,7 @@ func (t *translator) newPaths(n *node) (all paths) {
 	return all
 }
 
-// choose is what of says of the path that counts for a feature.
+// choose is the expression that of gives for the path that counts for a feature.
 func (p paths) choose(of func(path) string) string {
 	last := of(p[len(p)-1])
 	if len(p) == 1 {
@@ -114,7 +114,7 @@ func (p paths) choose(of func(path) string) string {
 // cel is the property in the language of package filter.
 func (p paths) cel() string { return p.choose(path.cel) }
 
-// isNull is a condition that there is nothing at the path that counts, or null.
+// isNull is a condition: the path that counts leads to nothing, or to null.
 func (p paths) isNull() string { return p.choose(path.isNull) }
 
 func (p path) cel() string {
@@ -126,7 +126,7 @@ func (p path) cel() string {
 	return b.String()
 }
 
-// isNull is true also where what should be an object is none.
+// isNull is also true where a value on the path is not an object.
 func (p path) isNull() string {
 	var b strings.Builder
 	for i, name := range p {
@@ -143,8 +143,8 @@ func (p path) isNull() string {
 	return b.String()
 }
 
-// like names properties that a name may have been meant for: those with up to two
-// letters more, less or other ones, and those that differ in case.
+// like suggests properties for a misspelt name: those at a distance of up to two
+// letters, and those that differ in case.
 func (p *Properties) like(name string) string {
 	best, all := 3, []string{}
 	for _, s := range p.Schema {
@@ -163,8 +163,8 @@ func (p *Properties) like(name string) string {
 	return ", did you mean " + strings.Join(all[:min(len(all), 3)], " or ") + "?"
 }
 
-// distance is how many letters are to be put in, left out or changed to make b of a; or
-// more than most.
+// distance is the number of letters to insert, delete or replace to turn a into b, or a
+// number above most.
 func distance(a, b []rune, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most || len(a) > 64 {
 		return most + 1

@@ -10,16 +10,16 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// geometry is the property that spatial predicates are about.
+// geometry is the property that spatial predicates compare.
 const geometry = "geometry"
 
-// opDWithin is not in CQL2: what is at most so many metres from a point.
+// opDWithin is not in CQL2: within a distance in metres of a point.
 const opDWithin = "s_dwithin"
 
 const opDisjoint = "s_disjoint"
 
-// relations of spatial predicates whose first argument is the feature's geometry,
-// and of those whose second is.
+// relations of spatial predicates with the feature's geometry as first argument, and as
+// second argument.
 var relations = map[string][2]feature.Relation{
 	"s_intersects": {feature.Intersects, feature.Intersects},
 	opDisjoint:     {feature.Intersects, feature.Intersects}, // negated
@@ -27,7 +27,7 @@ var relations = map[string][2]feature.Relation{
 	"s_contains":   {feature.Contains, feature.Within},
 }
 
-// spatial translates a predicate of the feature's geometry and another.
+// spatial translates a predicate of the feature's geometry and another geometry.
 func (t *translator) spatial(n *node, neg bool) *Expr {
 	other, swapped := n.args[1], 0
 	if !isGeometry(n.args[0]) {
@@ -50,7 +50,7 @@ func (t *translator) spatial(n *node, neg bool) *Expr {
 		e.Relation = relations[n.op][swapped]
 		e.Area = t.area(other)
 	}
-	// Areas are checked here, where it is known which one it is.
+	// Areas are checked here, where the faulty one is known.
 	q := store.Query{Area: e.Area, Relation: e.Relation}
 	if _, err := q.Prepare(feature.Geographic); err != nil {
 		t.fail(other, "%s", strings.TrimPrefix(err.Error(), store.ErrQuery.Error()+": area: "))
@@ -66,7 +66,7 @@ func isInstance(n *node) bool { return n.form == shape || n.form == box }
 
 func (t *translator) metres(n *node) float64 {
 	t.failUnless(n.form == numeral, n, "%v, want a distance in metres", n)
-	f, _ := strconv.ParseFloat(n.text, 64) // The parser has refused what is no number.
+	f, _ := strconv.ParseFloat(n.text, 64) // The parser has refused all but numbers.
 	t.failUnless(f >= 0, n, "a distance of %v, want 0 or more metres", f)
 	return f
 }

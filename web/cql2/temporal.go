@@ -2,12 +2,12 @@ package cql2
 
 import "time"
 
-// Temporal predicates compare ends of what they are given: both ends of an instant
-// are the instant. A time is a property, whose text is a time or a date, or a
-// literal; a date is its first moment in UTC.
+// Temporal predicates compare the ends of their operands: both ends of an instant are
+// the instant. A time is a property, whose text is a time or a date, or a literal; a
+// date is its first moment in UTC.
 
-// temporal is what a temporal predicate means: that all of these comparisons hold,
-// or any.
+// temporal is the meaning of a temporal predicate: all of these comparisons hold, or
+// any.
 type temporal struct {
 	intervals bool // both must be intervals
 	any       bool
@@ -26,8 +26,8 @@ const (
 	finish
 )
 
-// temporals are those of the standard's tables of temporal comparison functions,
-// which refer to OWL-Time.
+// temporals are from the standard's tables of temporal comparison functions, which
+// refer to OWL-Time.
 var temporals = map[string]*temporal{
 	"t_after":        {of: []ends{{start, ">", finish}}},
 	"t_before":       {of: []ends{{finish, "<", start}}},
@@ -75,7 +75,7 @@ func (t *translator) temporal(n *node, rule *temporal, neg bool) *Expr {
 	return e
 }
 
-// ends are those of an operand of the predicate n.
+// ends returns the ends of an operand of the predicate n.
 func (t *translator) ends(n, of *node, rule *temporal) [2]moment {
 	if of.form != interval {
 		m := t.moment(of, start)
@@ -102,7 +102,7 @@ func (t *translator) moment(n *node, end int) (m moment) {
 	return m
 }
 
-// firstMoment is before all times that package filter knows, or the first of them.
+// firstMoment is the first time that package filter knows.
 var firstMoment = momentCEL(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
 
 func (t *translator) compareMoments(x moment, op string, y moment) *Expr {
@@ -120,7 +120,7 @@ func (t *translator) compareMoments(x moment, op string, y moment) *Expr {
 		sign = x.at.Compare(y.at)
 	}
 	is := holds(sign, op)
-	// What is not known is neither before nor after all times.
+	// An unknown time is neither before nor after all times.
 	if p := x.property + y.property; is && p != "" {
 		return t.cond(p, " >= ", firstMoment)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// Of any two intervals exactly one of Allen's thirteen relations is true, and the
-// converse of it is of the two the other way round; so temporal predicates are, of
-// literals and of properties.
+// Of any two intervals exactly one of Allen's thirteen relations is true, and its
+// converse is true of the swapped intervals. Temporal predicates agree with that, for
+// literals and for properties.
 func TestTemporalRelations(t *testing.T) {
 	converse := map[string]string{
 		"t_before": "t_after", "t_meets": "t_metBy", "t_overlaps": "t_overlappedBy", "t_starts": "t_startedBy",
@@ -26,7 +26,7 @@ func TestTemporalRelations(t *testing.T) {
 	}
 	type span struct{ from, to int }
 	var spans []span
-	for from := range 4 { // Four moments have all relations.
+	for from := range 4 { // Four moments suffice for all relations.
 		for to := from + 1; to < 4; to++ {
 			spans = append(spans, span{from, to})
 		}
@@ -79,7 +79,7 @@ func TestTemporalRelations(t *testing.T) {
 	}
 }
 
-// What is not known is in no relation, not even to all times, and in no negation.
+// An unknown time is in no relation, not even to all times, and in no negation.
 func TestTemporalUnknown(t *testing.T) {
 	for _, properties := range []string{`{}`, `{"a":null}`, `{"a":5}`, `{"a":"soon"}`, `{"a":["2024-05-01"]}`} {
 		found := foundOf(t, store.Feature{ID: "x", Properties: json.RawMessage(properties)})

@@ -13,19 +13,19 @@ const (
 	// maxConditions bounds all conditions of a filter, in bytes: package filter takes no
 	// more in one, and each is compiled.
 	maxConditions = 4096
-	// maxAreas bounds the areas of a filter, each of which may be judged with each
-	// feature, and with them the conditions that stand apart.
+	// maxAreas bounds the areas of a filter, each of which may be judged for each
+	// feature, and so the separate conditions.
 	maxAreas = 64
 )
 
-// translator makes expressions of nodes. It fails as the parsers do.
+// translator turns nodes into expressions. It fails as the parsers do.
 type translator struct {
 	properties Properties
 	errorAt    func(at place, message string) *Error
-	known      map[string]paths // of properties
+	known      map[string]paths // by property name
 
-	at    *node // the predicate at hand
-	bytes int   // of conditions
+	at    *node // the current predicate
+	bytes int   // size of all conditions
 	areas int
 }
 
@@ -39,8 +39,7 @@ func (t *translator) failUnless(ok bool, n *node, format string, args ...any) {
 	}
 }
 
-// condition translates what is true, false or unknown. neg says that the negation
-// is wanted.
+// condition translates a node that is true, false or unknown, or its negation if neg.
 func (t *translator) condition(n *node, neg bool) *Expr {
 	t.at = n
 	switch n.form {
@@ -89,7 +88,7 @@ func (t *translator) condition(n *node, neg bool) *Expr {
 	return t.spatial(n, neg)
 }
 
-// cond is a condition of the predicate at hand.
+// cond is a condition of the current predicate.
 func (t *translator) cond(parts ...string) *Expr {
 	for _, p := range parts {
 		t.bytes += len(p)
@@ -113,7 +112,7 @@ func (t *translator) compare(op string, l, r *node, neg bool) *Expr {
 		return t.literals(op, left, right, r)
 	}
 	if left.time != right.time {
-		// The text of a property becomes a time.
+		// The text of a property is converted to a time.
 		switch {
 		case left.time && right.plain():
 			right.cel = instant(right.cel)
@@ -125,7 +124,7 @@ func (t *translator) compare(op string, l, r *node, neg bool) *Expr {
 	}
 	t.failUnless(left.folded == right.folded || left.text || right.text || left.plain() || right.plain(), r,
 		"%v, want a text or a property beside CASEI", r)
-	// Null is equal to nothing, and unequal to nothing.
+	// Null is neither equal nor unequal to anything.
 	notNull := ""
 	if op == "<>" || op == "=" && left.own != "" && right.own != "" {
 		for _, o := range []operand{left, right} {
@@ -143,7 +142,7 @@ func (t *translator) compare(op string, l, r *node, neg bool) *Expr {
 	return t.cond(notNull, left.cel, " ", op, " ", right.cel)
 }
 
-// literals is what a comparison of two is, which is known at once.
+// literals evaluates a comparison of two literals.
 func (t *translator) literals(op string, left, right operand, r *node) *Expr {
 	order, ok := 0, true
 	switch l := left.value.(type) {
@@ -180,7 +179,7 @@ func (t *translator) literals(op string, left, right operand, r *node) *Expr {
 	return t.constant(holds(order, op))
 }
 
-// holds reports whether a comparison is true of what has that order.
+// holds reports whether a comparison holds for operands of that order.
 func holds(order int, op string) bool {
 	switch op {
 	case "=":
@@ -225,12 +224,12 @@ func (t *translator) in(n *node, neg bool) *Expr {
 		}
 		return t.cond(in)
 	}
-	// The same as a = b OR a = c.
+	// Equivalent to a = b OR a = c.
 	op := Or
 	if neg {
 		op = And
 	}
-	e := t.constant(neg) // of no element
+	e := t.constant(neg) // an empty list
 	for i, a := range of.args {
 		if x := t.compare("=", n.args[0], a, neg); i > 0 {
 			e = join(op, e, x)

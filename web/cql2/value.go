@@ -8,14 +8,14 @@ import (
 // operand is a property or a literal, in the language of package filter.
 type operand struct {
 	cel    string
-	own    string // of a property: cel, before it may have become something else
-	time   bool   // it is a moment
-	text   bool   // it is a literal text
-	value  any    // of a literal: a string, int64, float64, bool or time.Time
-	folded bool   // it is a text without its case
+	own    string // a property: cel, before any function was applied
+	time   bool   // a moment
+	text   bool   // a literal text
+	value  any    // a literal: a string, int64, float64, bool or time.Time
+	folded bool   // a text after case folding
 }
 
-// plain reports whether the operand is a property and nothing more.
+// plain reports whether the operand is a property without a function.
 func (o *operand) plain() bool { return o.own != "" && o.cel == o.own }
 
 func (t *translator) operand(n *node) (o operand) {
@@ -41,19 +41,19 @@ func (t *translator) operand(n *node) (o operand) {
 	return o
 }
 
-// numberOf is a number as a literal of package filter, and what it is: an integer
-// where it is one, which is exact.
+// numberOf returns a number as a literal of package filter, and its value: an int64 if
+// it is an integer, which is exact.
 func numberOf(s string) (cel string, value any) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10), n
 	}
-	f, _ := strconv.ParseFloat(s, 64) // The parser has refused what is no number.
+	f, _ := strconv.ParseFloat(s, 64) // The parser has refused all but numbers.
 	return strconv.FormatFloat(f, 'g', -1, 64), f
 }
 
 func momentCEL(t time.Time) string { return `timestamp("` + t.UTC().Format(time.RFC3339Nano) + `")` }
 
-// instant is the time that a property's text means: a date is its first moment.
+// instant is the time that a property's text denotes: a date is its first moment.
 func instant(cel string) string {
 	return "(size(" + cel + ") == 10 ? timestamp(" + cel + ` + "T00:00:00Z") : timestamp(` + cel + "))"
 }

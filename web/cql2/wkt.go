@@ -6,7 +6,7 @@ import (
 	"github.com/paulmach/orb"
 )
 
-// argument takes an argument of a function: a geometry, an interval, an array or an
+// argument parses a function's argument: a geometry, an interval, an array or an
 // operand.
 func (p *parser) argument() *node {
 	if p.tok.is("(") {
@@ -30,7 +30,7 @@ func (p *parser) argument() *node {
 	return p.operand()
 }
 
-// array takes ( x, x, ... ), which may be empty.
+// array parses ( x, x, ... ), which may be empty.
 func (p *parser) array() *node {
 	n := &node{form: list, at: at(p.tok)}
 	p.step()
@@ -45,8 +45,8 @@ func (p *parser) array() *node {
 	return n
 }
 
-// tag takes the keyword of a geometry in well-known text. Whether positions have
-// heights, which count for nothing, is seen from them, as the standard wants it.
+// tag parses the keyword of a geometry in well-known text. Positions show whether they
+// have heights, as the standard requires; heights are ignored.
 func (p *parser) tag() *node {
 	n := &node{form: shape, at: at(p.tok)}
 	p.step()
