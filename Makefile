@@ -305,13 +305,14 @@ helm: ## lint and render deploy/helm (HELM is helm 3 or 4, HELMFLAGS may be --up
 	HELM='$(or $(HELM),$(GO) run helm.sh/helm/v4/cmd/helm@$(HELM_VERSION))' tools/helm.sh $(HELMFLAGS)
 
 .PHONY: lint
-lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards
+lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards, plain words
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
 		test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	$(BIN)/golangci-lint run $(PKGS)
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
 	cd tools && $(GO) run ./importgraph > /dev/null
+	cd tools && $(GO) run ./words > /dev/null
 	tools/proto-drift.sh
 	GO='$(GO)' tools/asm-drift.sh
 
