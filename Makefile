@@ -51,13 +51,14 @@ READERS := ./cuckoo/remote ./record/remote ./kv/remote
 GOTEST := $(GO) test -vet=off
 
 .PHONY: test
-test: ## test everything but bench and what measures, without cgo
-	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' $(LONG) $$($(GO) list ./... | grep -v /bench)
+test: ## test everything but bench and its commands, without cgo
+	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test(Bench.*|$(MEASURING))$$' $(LONG) $$($(GO) list ./... | grep -v /bench)
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
 
 .PHONY: test-bench
 test-bench: ## test the benchmarks, the simulator and the paper's reports, without cgo
 	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./bench/sim $$($(GO) list ./bench/... | grep -v /bench/rfp$$)
+	CGO_ENABLED=0 $(GOTEST) -run '^TestBench' -skip '^Test($(MEASURING))$$' ./cmd/catfish
 
 # The simulator's own tests are in make test; this simulates a page of docs, for
 # longer than any test.

@@ -530,7 +530,7 @@ func TestLoneCallsStayAtRingFront(t *testing.T) {
 		s := serve(t, p, handlerFuncs{opened: func(c *Conn) { conns <- c }, serve: echo}, WorkerConfig{})
 		c := s.dial(t, CallerConfig{})
 		payload := make([]byte, 40)
-		for range 5 * DefaultRingBytes / (headerBytes + len(payload)) {
+		for range 2 * DefaultRingBytes / (headerBytes + len(payload)) {
 			for i := range payload {
 				payload[i]++
 			}
