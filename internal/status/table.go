@@ -21,9 +21,8 @@ import (
 	"github.com/catfish-index/catfish/store/disk"
 )
 
-// row is one error. A zero column means that a later row has it: an error that
-// wraps two sentinels is told apart more finely by one protocol than by
-// another.
+// row is one error. A zero column is taken from a later row: an error may wrap two
+// sentinels, and one protocol distinguishes more of them than another.
 type row struct {
 	err    error
 	wire   uint16

@@ -91,7 +91,7 @@ func TestRowsHaveAllColumns(t *testing.T) {
 	}
 }
 
-// notForPeers are exported sentinels of which a peer never hears, each with the
+// notForPeers are exported sentinels that are never sent to a peer, each with the
 // reason.
 var notForPeers = map[string]string{
 	"store.ErrBudget":      "a step has ended; the search continues in the next one",
