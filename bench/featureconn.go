@@ -6,7 +6,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // featureConn searches a collection of features. It supports no other
@@ -35,7 +35,7 @@ func newFeatureConn(c CatfishConn, job ClientJob) (Conn, error) {
 // SearchAppend appends an item without id and box for each feature that intersects
 // q: a feature's id is a text, and the load counts what it finds.
 func (c featureConn) SearchAppend(ctx context.Context, dst []rstar.Item, q rstar.Rect) ([]rstar.Item, error) {
-	for _, err := range c.of.Search(ctx, catfish.FeatureQuery{Area: store.Box(q.MinX, q.MinY, q.MaxX, q.MaxY)}) {
+	for _, err := range c.of.Search(ctx, catfish.FeatureQuery{Area: query.Box(q.MinX, q.MinY, q.MaxX, q.MaxY)}) {
 		if err != nil {
 			return dst, err
 		}
