@@ -27,6 +27,7 @@ type featuresBackend interface {
 	search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error
 	nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error
 	count(ctx context.Context, q store.Query) (int, error)
+	explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error)
 	watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
 	describe(ctx context.Context) (FeaturesInfo, error)
 	collection() string // its name
@@ -161,6 +162,23 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
 	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q.ofStore(), yield) })
+}
+
+// Explain does what Search does, with a limit of up to 1,000, and explains the search.
+func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Explanation, error) {
+	if q.Limit < 0 || q.Limit > pageFeatures {
+		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d", ErrOption, q.Limit, pageFeatures)
+	}
+	found, x, err := f.be.explain(ctx, q.ofStore())
+	if err != nil {
+		return nil, x, err
+	}
+	fs := make([]Feature, len(found))
+	for i := range found {
+		fs[i] = Feature(found[i].Feature())
+	}
+	x.Results = len(fs)
+	return fs, x, nil
 }
 
 // Nearest yields the features around a point, the nearest first, with their distances.

@@ -52,7 +52,7 @@ const (
 	mostWait = 30 * time.Second
 	// watchIdle is how long a watcher waits for its client's next request.
 	watchIdle = 30 * time.Second
-	// watchSweep is the number of recordsTick between two calls of expire: a second.
+	// watchSweep is the number of ticks (store.EveryTick) between two calls of expire: a second.
 	watchSweep = 100
 	// watchBytes is when an answer is full: some hundred events, and 1 ms of the
 	// smallest connection that is served well.

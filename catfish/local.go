@@ -3,6 +3,7 @@ package catfish
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/catfish-index/catfish/feature"
@@ -36,7 +37,7 @@ func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 
 // keepTidy does the background work of the store.
 func (l *Local) keepTidy(ctx context.Context) {
-	everyTick(ctx, func(turn int) { tidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
+	store.EveryTick(ctx, func(turn int) { store.TidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
 }
 
 // Store returns the opened store.
@@ -241,4 +242,8 @@ func (l *localFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
 		return FeaturesInfo{}, err
 	}
 	return c.Describe()
+}
+
+func (l *localFeatures) explain(context.Context, store.Query) ([]store.Found, *Explanation, error) {
+	return nil, nil, fmt.Errorf("%w: only a search over a connection is explained", ErrOption)
 }

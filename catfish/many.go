@@ -87,7 +87,7 @@ func (c *Client) SearchMany(ctx context.Context, rects []rstar.Rect, each func(i
 // part is up to maxMany searches.
 type part struct {
 	q     boxQuery // rects: the searches without an answer
-	first int   // index of the first of them
+	first int      // index of the first of them
 	err   error
 	done  chan struct{} // closed when asked; nil if no goroutine asks
 }

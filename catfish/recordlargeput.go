@@ -32,10 +32,11 @@ import (
 // and when others need the room (limits.Account's cut). A client whose upload has
 // ended gets ErrBusy for its next part: nothing was changed, and it may begin again.
 
+// maxUploads is how many values a connection may be putting: enough that
+// some are in flight while one waits for its answer.
+const maxUploads = 8
+
 const (
-	// maxUploads is how many values a connection may be putting: enough that
-	// some are in flight while one waits for its answer.
-	maxUploads = 8
 	// uploadTimeout is how long a part may take: as long as a chunk of an answer.
 	uploadTimeout = stallTimeout
 	// uploadBase is what an upload holds besides the bytes that came: the block

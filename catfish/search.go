@@ -42,7 +42,7 @@ type boxQuery struct {
 	open     *openSlab // the collection, once it is open
 	at       *slab     // the tree, for an estimate
 	req, ans []byte
-	explain  *Explanation // nil: no caller asked for one
+	explain  *explaining // nil: no caller asked for one
 
 	estimator remote.Estimator
 }
@@ -105,13 +105,13 @@ type operation interface {
 	again()
 	// opened is the collection, nil before it is open.
 	opened() *openSlab
-	explained() *Explanation
+	explained() *explaining
 }
 
-func (q *boxQuery) begin()                  { q.base = len(q.items) }
-func (q *boxQuery) again()                  { q.items, q.neighbors, q.count = q.items[:q.base], nil, 0 }
-func (q *boxQuery) opened() *openSlab       { return q.open }
-func (q *boxQuery) explained() *Explanation { return q.explain }
+func (q *boxQuery) begin()                 { q.base = len(q.items) }
+func (q *boxQuery) again()                 { q.items, q.neighbors, q.count = q.items[:q.base], nil, 0 }
+func (q *boxQuery) opened() *openSlab      { return q.open }
+func (q *boxQuery) explained() *explaining { return q.explain }
 
 // run carries out a read by the path that the policy chooses, and again on
 // a new connection when a connection breaks.

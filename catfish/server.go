@@ -261,14 +261,6 @@ func (s *Server) Close() error {
 	return s.closeErr
 }
 
-// logger is the log of the server's devices, nil for a client's.
-func (s *Server) logger() *slog.Logger {
-	if s == nil {
-		return nil
-	}
-	return s.log
-}
-
 // Addr is the TCP address that clients dial.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
