@@ -36,7 +36,7 @@ type geoJSONSource struct {
 
 func newGeoJSON(r *bufio.Reader, f Format, id string, anyCRS bool) *geoJSONSource {
 	g := &geoJSONSource{in: newScanner(r), id: id, anyCRS: anyCRS, many: f == GeoJSONSeq, separator: '\n'}
-	if c, err := g.in.skipSpace(); err == nil && c == recordSeparator {
+	if c, err := g.in.skipAny(space); err == nil && c == recordSeparator {
 		g.separator = recordSeparator
 	}
 	return g
@@ -244,21 +244,5 @@ func (g *geoJSONSource) feature() ([]byte, error) {
 		}
 		g.line, g.off = g.in.line, g.in.offset
 		return g.in.value()
-	}
-}
-
-// skipSpace is skip, but stops at a separator.
-func (s *scanner) skipSpace() (byte, error) {
-	for {
-		c, err := s.readByte()
-		if err != nil {
-			return 0, err
-		}
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		}
-		s.unreadByte(c)
-		return c, nil
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/catfish-index/catfish/datasets/internal/input"
 )
@@ -51,20 +52,22 @@ func (s *scanner) unreadByte(c byte) {
 	}
 }
 
+const space = " \t\r\n"
+
 // skip passes white space and separators, and returns the next byte without
 // consuming it.
-func (s *scanner) skip() (byte, error) {
+func (s *scanner) skip() (byte, error) { return s.skipAny(space + string(rune(recordSeparator))) }
+
+func (s *scanner) skipAny(these string) (byte, error) {
 	for {
 		c, err := s.readByte()
 		if err != nil {
 			return 0, err
 		}
-		switch c {
-		case ' ', '\t', '\r', '\n', recordSeparator:
-			continue
+		if strings.IndexByte(these, c) < 0 {
+			s.unreadByte(c)
+			return c, nil
 		}
-		s.unreadByte(c)
-		return c, nil
 	}
 }
 
