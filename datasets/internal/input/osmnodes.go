@@ -1,4 +1,4 @@
-package places
+package input
 
 import (
 	"cmp"
@@ -22,22 +22,23 @@ const (
 	nodesPerChunk = 1 << 16
 )
 
-// osmNodes are the positions of nodes, in chunks, so that growing does not copy
+// OSMNodes are the positions of nodes, in chunks, so that growing does not copy
 // all of them. Once sorted by id they can be searched.
-type osmNodes struct {
+type OSMNodes struct {
 	chunks   [][]osmNode
 	last     int64
 	unsorted bool
 }
 
-func (l *osmNodes) add(id int64, lon, lat float64, memory *budget) error {
+// Add adds a node, within the budget.
+func (l *OSMNodes) Add(id int64, lon, lat float64, memory *Budget) error {
 	n := len(l.chunks) - 1
 	if n < 0 || len(l.chunks[n]) == cap(l.chunks[n]) {
 		size := firstNodes
 		if n >= 0 {
 			size = min(2*cap(l.chunks[n]), nodesPerChunk)
 		}
-		if err := memory.keep(osmNodeBytes*int64(size), "the positions of nodes"); err != nil {
+		if err := memory.Keep(osmNodeBytes*int64(size), "the positions of nodes"); err != nil {
 			return err
 		}
 		l.chunks = append(l.chunks, make([]osmNode, 0, size))
@@ -50,9 +51,9 @@ func (l *osmNodes) add(id int64, lon, lat float64, memory *budget) error {
 	return nil
 }
 
-// sort makes find work for all added nodes. Nodes that are not in the order of
+// Sort makes Find work for all added nodes. Nodes that are not in the order of
 // their ids, which is rare, are copied and sorted.
-func (l *osmNodes) sort(memory *budget) error {
+func (l *OSMNodes) Sort(memory *Budget) error {
 	if !l.unsorted {
 		return nil
 	}
@@ -60,7 +61,7 @@ func (l *osmNodes) sort(memory *budget) error {
 	for _, c := range l.chunks {
 		n += len(c)
 	}
-	if err := memory.keep(osmNodeBytes*int64(n), "nodes that are not sorted by id"); err != nil {
+	if err := memory.Keep(osmNodeBytes*int64(n), "nodes that are not sorted by id"); err != nil {
 		return err
 	}
 	all := slices.Concat(l.chunks...)
@@ -69,8 +70,8 @@ func (l *osmNodes) sort(memory *budget) error {
 	return nil
 }
 
-// find returns the position of the first node with this id.
-func (l *osmNodes) find(id int64) (orb.Point, bool) {
+// Find returns the position of the first node with this id.
+func (l *OSMNodes) Find(id int64) (orb.Point, bool) {
 	i, _ := slices.BinarySearchFunc(l.chunks, id, func(c []osmNode, id int64) int {
 		return cmp.Compare(c[len(c)-1].id, id)
 	})

@@ -1,4 +1,4 @@
-package datasets
+package input
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func checkOSMHeader(data []byte) error {
 			return nil
 		}
 		return fmt.Errorf("%w: the file requires %s, known are %q",
-			ErrUnsupported, quote(string(f.bytes)), osmFeatures)
+			ErrUnsupported, Quote(string(f.bytes)), osmFeatures)
 	})
 }
 
