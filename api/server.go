@@ -76,7 +76,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
 		answers: limits.NewBudget("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
-		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), backend: b, keys: o.keys,
+		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), memory: memoryOf(b), keys: o.keys,
 		stopping: s.stopping,
 	}
 	s.loads = limits.NewBudget("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)

@@ -173,7 +173,7 @@ func (v *service) takePart(c *collection, i uint32, p []byte) error {
 	set := v.uploads
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	err := v.s.Room()
+	err := v.s.CheckMemory()
 	if err == nil && at == 0 {
 		if most := v.s.mostValue(); uint64(of) > uint64(most) {
 			err = v.s.valueTooLarge(record.ErrTooLarge, int(of))

@@ -123,11 +123,11 @@ func TestRingsThatMayBeFilledCount(t *testing.T) {
 	if err := rings.Take(150 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if s.observe(250 << 20); s.Room() != nil {
-		t.Errorf("250 MiB and 150 MiB of rings, of 400 MiB: %v", s.Room())
+	if s.observe(250 << 20); s.CheckMemory() != nil {
+		t.Errorf("250 MiB and 150 MiB of rings, of 400 MiB: %v", s.CheckMemory())
 	}
-	if s.observe(251 << 20); !errors.Is(s.Room(), ErrBusy) {
-		t.Errorf("251 MiB and 150 MiB of rings, of 400 MiB: %v", s.Room())
+	if s.observe(251 << 20); !errors.Is(s.CheckMemory(), ErrBusy) {
+		t.Errorf("251 MiB and 150 MiB of rings, of 400 MiB: %v", s.CheckMemory())
 	}
 }
 

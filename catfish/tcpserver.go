@@ -54,7 +54,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	if s.rec != nil {
 		client = s.rec.Client()
 	}
-	account := tcpAccount{s.budgets.answers.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
+	account := s.budgets.answers.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
 	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
 	if counted, ok := c.(*countedConn); ok && counted.guard != nil {
 		peer.guard = counted.guard
@@ -92,12 +92,6 @@ func (s *Server) serveTCP(c net.Conn) {
 		}
 	}
 }
-
-// tcpAccount is the budget account of a plain socket.
-type tcpAccount struct{ *limits.Account }
-
-func (a tcpAccount) Hold(n int64) error { return a.Take(n) }
-func (a tcpAccount) Unhold(n int64)     { a.Give(n) }
 
 // requestReader reads requests with deadlines.
 type requestReader struct {

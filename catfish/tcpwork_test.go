@@ -140,10 +140,10 @@ func TestRefusedAnswer(t *testing.T) {
 func TestAnswersWhileMemoryIsFull(t *testing.T) {
 	s, _ := manyAt(t, 1)
 	s.memory.full.Store(true)
-	if err := s.roomFor(fullAnswer + 1); !errors.Is(err, ErrBusy) {
+	if err := limits.CheckMemory(s, limits.FullAnswer+1); !errors.Is(err, ErrBusy) {
 		t.Errorf("a large answer: %v", err)
 	}
-	if err := s.roomFor(fullAnswer); err != nil {
+	if err := limits.CheckMemory(s, limits.FullAnswer); err != nil {
 		t.Errorf("a small answer: %v", err)
 	}
 }

@@ -22,8 +22,6 @@ const (
 	// requestBytes is counted for a request from its beginning: its goroutine, headers
 	// and buffers.
 	requestBytes = 32 << 10
-	// fullAnswer is the most that a request may hold while there is no room (Host).
-	fullAnswer = 1 << 20
 	// chunk is the part of an answer that is written before the next deadline: a client
 	// that takes 2 KB/s is not too slow.
 	chunk = 64 << 10
@@ -172,23 +170,12 @@ func (q *request) steps() *feature.Steps { return &feature.Steps{Pause: q.turns.
 // hold sets the memory of one part of the request to n bytes. The error says why the
 // request must end.
 func (q *request) hold(part *int64, n int64) error {
-	more := n - *part
-	if more <= 0 {
-		*part = n
-		q.account.Give(-more)
-		return nil
-	}
-	if n > fullAnswer {
-		if err := q.host.Room(); err != nil {
-			return err
-		}
-	}
-	if err := q.account.Take(more); err != nil {
+	err := limits.Hold(q.account, q.host, part, n)
+	if errors.Is(err, limits.ErrExceeded) {
+		// The account is also cut with the request.
 		if why := context.Cause(q.ctx); why != nil {
 			return why
 		}
-		return err
 	}
-	*part = n
-	return nil
+	return err
 }

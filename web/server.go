@@ -8,7 +8,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -37,9 +36,9 @@ const (
 // Host is the server whose processors and memory the requests use. *catfish.Server is
 // one. The methods are safe for concurrent use.
 type Host interface {
-	// Room returns nil, or an error that wraps catfish.ErrBusy while there is no
-	// memory: writes, and answers of more than 1 MiB, are then refused.
-	Room() error
+	// CheckMemory returns nil, or an error that wraps catfish.ErrBusy while memory is
+	// full: writes, and answers of more than 1 MiB, are then refused.
+	CheckMemory() error
 	// RunStep calls step when this source gets a scheduling slot. The error is the
 	// reason why ctx ended before that.
 	RunStep(ctx context.Context, source string, step func()) error
@@ -72,7 +71,7 @@ type Server struct {
 func New(host Host, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if host == nil {
-		host = alone{limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))}
+		host = alone{limits.NewLongSlots()}
 	}
 	s := &Server{
 		o: o, host: host, tiles: newTiles(&o),
@@ -112,7 +111,7 @@ func (quiet) Write(p []byte) (int, error) { return len(p), nil }
 // alone is a Host that is not part of a larger server.
 type alone struct{ *limits.Slots }
 
-func (alone) Room() error { return nil }
+func (alone) CheckMemory() error { return nil }
 
 // ServeFeatures sets the backend once the features are loaded. Until then requests for
 // features are answered with 503.
