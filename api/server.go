@@ -63,7 +63,7 @@ type Server struct {
 	stopping context.Context
 	stop     context.CancelFunc
 	calls    *gate
-	conns    *connGate
+	conns    *limits.Gate
 	loads    *limits.Budget
 	features *features // nil: not served
 }
@@ -80,11 +80,11 @@ func NewServer(b Backend, opts ...Option) *Server {
 		stopping: s.stopping,
 	}
 	s.loads = limits.NewBudget("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
-	s.conns = &connGate{
-		silent: limits.NewReplacingBudget("silent gRPC connections", maxSilent),
-		open: limits.NewBudget("gRPC connections", int64(o.maxConnections),
+	s.conns = &limits.Gate{
+		Silent: limits.NewReplacingBudget("silent gRPC connections", maxSilent),
+		Open: limits.NewBudget("gRPC connections", int64(o.maxConnections),
 			int64(o.maxConnections+1)/2),
-		idle: o.idle,
+		Idle: o.idle, // One write is at most 32 KB, which gRPC gathers.
 	}
 	var admitting []grpc.ServerOption
 	turns := stepperOf(b)
@@ -161,14 +161,14 @@ func (s *Server) setFeaturesHealth(to healthpb.HealthCheckResponse_ServingStatus
 // l. After GracefulStop or Stop it returns nil, or grpc.ErrServerStopped if
 // Serve began after that. Several listeners may be served at once.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(&boundedListener{Listener: l, gate: s.conns})
+	return s.grpc.Serve(&limits.Listener{Listener: l, Gate: s.conns})
 }
 
 // Budgets returns what calls, uploads and connections hold now, for
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	var all []catfish.BudgetStats
-	budgets := []*limits.Budget{s.calls.answers, s.loads, s.conns.open, s.conns.silent}
+	budgets := []*limits.Budget{s.calls.answers, s.loads, s.conns.Open, s.conns.Silent}
 	if s.features != nil {
 		budgets = append(budgets, s.features.watches.Load())
 	}
@@ -184,7 +184,8 @@ func (s *Server) Budgets() []catfish.BudgetStats {
 func (s *Server) GracefulStop() {
 	s.health.Shutdown()
 	s.stop()
-	s.conns.end(false)
+	// gRPC waits for connections in their handshake, and closes those that completed it.
+	s.conns.End(false)
 	s.grpc.GracefulStop()
 }
 
@@ -193,7 +194,7 @@ func (s *Server) GracefulStop() {
 func (s *Server) Stop() {
 	s.health.Shutdown()
 	s.stop()
-	s.conns.end(true)
+	s.conns.End(true)
 	s.grpc.Stop()
 }
 

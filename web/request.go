@@ -37,7 +37,7 @@ type request struct {
 	*Server
 	w       *recorder
 	r       *http.Request
-	conn    *boundedConn  // nil: the request did not come through Serve
+	conn    *conn         // nil: the request did not come through Serve
 	begun   time.Time     // by Options.Now
 	timeout time.Duration // 0: none
 	late    *time.Timer   // ends ctx after timeout; nil: none
@@ -80,7 +80,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// connKey is the context key of a request's *boundedConn.
+// connKey is the context key of a request's *conn.
 type connKey struct{}
 
 // withConn adds a connection to the contexts of its requests.
@@ -88,7 +88,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	if b, ok := c.(*boundedConn); ok {
+	if b, ok := c.(*conn); ok {
 		return context.WithValue(ctx, connKey{}, b)
 	}
 	return ctx

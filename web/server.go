@@ -52,7 +52,7 @@ type Server struct {
 	backend atomic.Pointer[api.FeatureBackend] // nil: not loaded yet
 	mux     *http.ServeMux
 	answers *limits.Budget
-	conns   *limits.Budget
+	conns   *limits.Gate
 	streams *limits.Budget // answers without an end
 	// refusals has an element for each answer that is being written to a refused request.
 	refusals chan struct{}
@@ -76,7 +76,10 @@ func New(host Host, o Options) (*Server, error) {
 	s := &Server{
 		o: o, host: host, tiles: newTiles(&o),
 		answers: limits.NewBudget("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
-		conns:   limits.NewBudget("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+		conns: &limits.Gate{
+			Open: limits.NewBudget("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+			Idle: o.IdleTimeout,
+		},
 		streams: limits.NewBudget("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),
 		cross:   http.NewCrossOriginProtection(),
 
@@ -128,7 +131,7 @@ func (s *Server) ready() (api.FeatureBackend, error) {
 // Serve accepts connections on l until it fails or the server stops, which is no
 // error, and closes l. With a TLS configuration it speaks HTTPS, else HTTP.
 func (s *Server) Serve(l net.Listener, t *tls.Config) error {
-	l = &boundedListener{Listener: l, open: s.conns, idle: s.o.IdleTimeout}
+	l = &listener{limits.Listener{Listener: l, Gate: s.conns}}
 	var err error
 	if t == nil {
 		err = s.http.Serve(l)
@@ -189,6 +192,6 @@ func (s *Server) Streams() int { return int(s.streams.Use().Used) }
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	return []catfish.BudgetStats{
-		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use()), catfish.BudgetStats(s.streams.Use()), s.tiles.use(),
+		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Open.Use()), catfish.BudgetStats(s.streams.Use()), s.tiles.use(),
 	}
 }
