@@ -34,10 +34,6 @@ const (
 	// asked to close. gRPC clients reconnect automatically.
 	idleConnection = 15 * time.Minute
 
-	// handshakeTimeout bounds the time until a connection speaks HTTP/2, and
-	// the time that its TLS handshake waits for a scheduling slot.
-	handshakeTimeout = 10 * time.Second
-
 	// maxSilent bounds the connections that have not sent a byte. If 10,000
 	// come in a second, the oldest has had 100 ms when it is closed.
 	maxSilent = 1000
@@ -89,7 +85,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 	var admitting []grpc.ServerOption
 	turns := stepperOf(b)
 	if o.tls != nil {
-		t := limits.HandshakesInSlots(o.tls, turns, handshakeTimeout)
+		t := limits.HandshakesInSlots(o.tls, turns, limits.GreetingTimeout)
 		admitting = append(admitting, grpc.Creds(credentials.NewTLS(t)))
 	}
 	if o.keys != nil {
@@ -107,7 +103,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 			Time: idlePing, Timeout: pingTimeout,
 			MaxConnectionIdle: idleConnection,
 		}),
-		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.ConnectionTimeout(limits.GreetingTimeout),
 		grpc.ForceServerCodecV2(newCodec(o.maxMessageBytes)),
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),

@@ -37,7 +37,7 @@ const (
 	// some are in flight while one waits for its answer.
 	maxUploads = 8
 	// uploadTimeout is how long a part may take: as long as a chunk of an answer.
-	uploadTimeout = stallTimeout
+	uploadTimeout = limits.StallTimeout
 	// uploadBase is what an upload holds besides the bytes that came: the block
 	// that is being gathered.
 	uploadBase = record.MaxBlockBytes

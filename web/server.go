@@ -19,10 +19,7 @@ import (
 )
 
 const (
-	// headerTimeout bounds the time to receive a request's headers, and a TLS
-	// handshake; idleConnection bounds a connection between requests.
-	headerTimeout  = 10 * time.Second
-	idleConnection = 2 * time.Minute
+	idleConnection = 2 * time.Minute // between requests
 	// maxHeaderBytes is four times the longest filter with its escapes.
 	maxHeaderBytes = 64 << 10
 	// maxStreams bounds the requests in flight on one HTTP/2 connection: the
@@ -95,7 +92,7 @@ func New(host Host, o Options) (*Server, error) {
 	}
 	s.routes()
 	s.http = &http.Server{
-		Handler: s, ConnContext: withConn, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s, ConnContext: withConn, ReadHeaderTimeout: limits.GreetingTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(quiet{}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBytes,
@@ -136,7 +133,7 @@ func (s *Server) Serve(l net.Listener, t *tls.Config) error {
 	if t == nil {
 		err = s.http.Serve(l)
 	} else {
-		s.http.TLSConfig = limits.HandshakesInSlots(withHTTP2(t), s.host, headerTimeout)
+		s.http.TLSConfig = limits.HandshakesInSlots(withHTTP2(t), s.host, limits.GreetingTimeout)
 		err = s.http.ServeTLS(l, "", "") // t has the certificates.
 	}
 	if errors.Is(err, http.ErrServerClosed) {

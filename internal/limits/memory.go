@@ -29,12 +29,16 @@ type Holder interface {
 // Hold sets held, one part of what h holds, to n bytes. If it grows, memory must have
 // room for all n. After an error nothing has changed.
 func Hold(h Holder, m Memory, held *int64, n int64) error {
-	if more := n - *held; more <= 0 {
+	more := n - *held
+	if more > 0 {
+		if err := CheckMemory(m, n); err != nil {
+			return err
+		}
+		if err := h.Take(more); err != nil {
+			return err
+		}
+	} else if more < 0 {
 		h.Give(-more)
-	} else if err := CheckMemory(m, n); err != nil {
-		return err
-	} else if err := h.Take(more); err != nil {
-		return err
 	}
 	*held = n
 	return nil
