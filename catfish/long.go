@@ -22,7 +22,7 @@ import (
 //
 // A worker makes one step in each turn (fastmsg.Conn.Continue), and serves its other
 // clients' requests between two steps. A plain socket has a goroutine of its own. All
-// their long requests, and the searches of gRPC, share scheduling slots (package turns),
+// their long requests, and the searches of gRPC, share scheduling slots (internal/limits),
 // so that they leave processors to the other requests. A request whose client has no room
 // for a piece gives up its slot until there is room.
 
