@@ -163,7 +163,7 @@ func (f *fabric) acceptReadChannel(_ context.Context, req rdma.ConnRequest) erro
 	case binary.LittleEndian.Uint16(p[4:]) != protocolVersion:
 		why = fmt.Errorf("%w: client speaks protocol %d, server %d", ErrVersionMismatch, binary.LittleEndian.Uint16(p[4:]), protocolVersion)
 	case binary.LittleEndian.Uint64(p[8:]) == f.s.bootID:
-		why = f.s.Room()
+		why = f.s.CheckMemory()
 	default:
 		why = fmt.Errorf("%w: read channel is for boot id %#x, this server is %#x", ErrNoServer, binary.LittleEndian.Uint64(p[8:]), f.s.bootID)
 	}

@@ -89,7 +89,7 @@ func FuzzFeatureService(f *testing.F) {
 		}
 		c, end := net.Pipe()
 		defer c.Close()
-		a := newSocketAnswers(end, newPacedWriter(end), tcpAccount{})
+		a := newSocketAnswers(end, newPacedWriter(end), nil)
 		defer a.end(false)
 		v := service{s: s, transport: TransportSoft, uploads: &uploadSet{}}
 		defer v.uploads.close(&s.uploads)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -109,9 +110,9 @@ func (q *watching) begin(a lateAnswer) {
 		d := &doing{Job: q.s.turns.Job(ctx, q.source), s: q.s, to: a}
 		out, err := q.run(ctx, w, d)
 		d.End()
-		d.Unhold(d.kept + d.answer)
+		d.to.Give(d.kept + d.answer)
 		if err == nil {
-			err = q.s.roomFor(int64(len(out)))
+			err = limits.CheckMemory(q.s, int64(len(out)))
 		}
 		if err != nil {
 			a.fail(err, 0)

@@ -76,7 +76,7 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 func TestWorkStopsAfterDisconnect(t *testing.T) {
 	c, end := net.Pipe()
 	defer c.Close()
-	a := newSocketAnswers(end, newPacedWriter(end), tcpAccount{})
+	a := newSocketAnswers(end, newPacedWriter(end), nil)
 	l, err := a.later(1, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -38,7 +38,7 @@ const maxUploads = 8
 
 const (
 	// uploadTimeout is how long a part may take: as long as a chunk of an answer.
-	uploadTimeout = stallTimeout
+	uploadTimeout = limits.StallTimeout
 	// uploadBase is what an upload holds besides the bytes that came: the block
 	// that is being gathered.
 	uploadBase = record.MaxBlockBytes
@@ -174,7 +174,7 @@ func (v *service) takePart(c *collection, i uint32, p []byte) error {
 	set := v.uploads
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	err := v.s.Room()
+	err := v.s.CheckMemory()
 	if err == nil && at == 0 {
 		if most := v.s.mostValue(); uint64(of) > uint64(most) {
 			err = v.s.valueTooLarge(record.ErrTooLarge, int(of))

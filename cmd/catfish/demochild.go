@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -90,13 +91,13 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	}
 	loaded := make(chan struct{})
 	close(loaded)
-	addr, stop, err := serveRoom(room, httpFlags{addr: job.HTTP}, callsPart, srv, guards{}, seen, loaded, cancel)
+	addr, stop, err := serveRoom(room, httpFlags{addr: job.HTTP}, limits.CallsPart, srv, guards{}, seen, loaded, cancel)
 	if errors.Is(err, errHTTP) && !job.Fixed {
 		host, _, _ := net.SplitHostPort(job.HTTP) // It was checked.
 		if room, err = newRoom(srv, true, cfg.ClientCPUs, seen); err != nil {
 			return err
 		}
-		addr, stop, err = serveRoom(room, httpFlags{addr: net.JoinHostPort(host, "0")}, callsPart, srv, guards{}, seen, loaded, cancel)
+		addr, stop, err = serveRoom(room, httpFlags{addr: net.JoinHostPort(host, "0")}, limits.CallsPart, srv, guards{}, seen, loaded, cancel)
 	}
 	if err != nil {
 		return err

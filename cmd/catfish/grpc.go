@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // errGRPC is wrapped when the address of --grpc is taken.
@@ -37,7 +38,7 @@ func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server
 	}
 	limit := srv.MemoryLimit()
 	g := api.NewServer(api.ServerBackend(srv), append(opts,
-		api.WithMaxAnswerBytes(limit/part), api.WithMaxLoadBytes(limit/uploadsPart),
+		api.WithMaxAnswerBytes(limit/part), api.WithMaxLoadBytes(limit/limits.UploadsPart),
 		api.WithMaxResults(srv.MaxResults()), api.WithFeaturesLater())...)
 	go func() {
 		select {
@@ -66,20 +67,12 @@ func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server
 	}, nil
 }
 
-// callsPart and uploadsPart are the parts of the memory limit for calls with
-// their answers, and for uploads. Package catfish has the table of all parts,
-// in budgets.go. gRPC and HTTP share the first.
-const (
-	callsPart   = 18
-	uploadsPart = 8
-)
-
 // callsPartOf is the part of each of two services, if both are served.
 func callsPartOf(grpcAddr, httpAddr string) int64 {
 	if grpcAddr != "" && httpAddr != "" {
-		return 2 * callsPart
+		return 2 * limits.CallsPart
 	}
-	return callsPart
+	return limits.CallsPart
 }
 
 // grpcGrace is how long calls in flight may take after Ctrl-C.

@@ -11,6 +11,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -20,7 +21,7 @@ type fullBackend struct {
 	full atomic.Bool
 }
 
-func (b *fullBackend) Room() error {
+func (b *fullBackend) CheckMemory() error {
 	if b.full.Load() {
 		return fmt.Errorf("%w: it holds 7 bytes, limit 6", catfish.ErrBusy)
 	}
@@ -81,10 +82,10 @@ func TestNoMemoryRefusesLargeAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := hold(ctx, fullAnswer); err != nil {
+	if err := hold(ctx, limits.FullAnswer); err != nil {
 		t.Errorf("a small answer: %v", err)
 	}
-	if d := detailsOf(statusOf("", hold(ctx, fullAnswer+1))); d.code != codes.ResourceExhausted || !d.retry {
+	if d := detailsOf(statusOf("", hold(ctx, limits.FullAnswer+1))); d.code != codes.ResourceExhausted || !d.retry {
 		t.Errorf("a large answer: %+v", d)
 	}
 }
