@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/internal/trial"
+	ways "github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -100,7 +100,7 @@ type client struct {
 	sent    uint64      // sequence number of the latest heartbeat
 	walks   uint64      // begun, in schemes that cache nodes
 	reads   int         // since the last yield
-	rule    *trial.Rule // whether its answers are fetched or written, of scheme fetch
+	rule    *ways.Rule  // whether its answers are fetched or written, of scheme fetch
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
@@ -139,7 +139,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		g, seed := s.machines[i%len(s.machines)].group, cfg.Seed+uint64(i)
 		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
 		if sch.Fetch && !cfg.FetchAll {
-			r := trial.New(seed)
+			r := ways.NewRule(seed)
 			c.rule = &r
 		}
 	}

@@ -1,5 +1,9 @@
-// Package trial decides between two ways to do the same calls, by the times of
-// the calls.
+// Package fetch decides which way the answers of fastmsg come: whether a client
+// fetches them, as RFP has it, or lets the server write them. fastmsg has the
+// mechanism of both ways.
+//
+// A Rule decides between two ways to do the same calls, by the times of the calls.
+// Ways applies it to answers.
 //
 // A client with n calls in flight makes n/T calls a second, where T is the mean
 // time of a call (Little's law). So of two ways, the one with the shorter mean time
@@ -45,7 +49,7 @@
 // drawn at random around their length, so that clients do not try in step; and
 // with the margin a client does not move when both ways take about the same
 // time, where the clients together come to rest (Wardrop's equilibrium).
-package trial
+package fetch
 
 import (
 	"math/bits"
@@ -86,7 +90,7 @@ const (
 	other          // the other way's window
 )
 
-// Rule is for one client. The zero value is not ready: see New. It is used by one
+// Rule is for one client. The zero value is not ready: see NewRule. It is used by one
 // goroutine at a time, and does not allocate.
 type Rule struct {
 	way      bool // in use or wanted: false is the first way
@@ -118,8 +122,8 @@ type sum struct {
 
 func (s *sum) mean() float64 { return s.took / float64(s.calls) }
 
-// New returns a Rule that begins with the first way. The seed is for its rests only.
-func New(seed uint64) Rule {
+// NewRule returns a Rule that begins with the first way. The seed is for its rests only.
+func NewRule(seed uint64) Rule {
 	r := Rule{interval: 1, need: windowCalls}
 	r.rng.Seed(seed, 0x747269616c)
 	r.rests()

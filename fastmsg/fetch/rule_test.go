@@ -1,4 +1,4 @@
-package trial
+package fetch
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ type callUnderWay struct {
 }
 
 func newWorld(seed uint64, callers int, took func(w *world, second bool) (time.Duration, int)) *world {
-	w := &world{rule: New(seed), rng: rand.New(rand.NewPCG(seed, 1)), took: took}
+	w := &world{rule: NewRule(seed), rng: rand.New(rand.NewPCG(seed, 1)), took: took}
 	for range callers {
 		w.begin()
 	}
@@ -238,7 +238,7 @@ func TestServerGetsSlow(t *testing.T) {
 // TestLateAnswersEndFirstWay: many late answers end the first way at once, and
 // each trial of it ends as soon.
 func TestLateAnswersEndFirstWay(t *testing.T) {
-	r := New(1)
+	r := NewRule(1)
 	for range 100 {
 		r.Late()
 		for range lateShare {
@@ -277,7 +277,7 @@ func TestLateAnswersEndFirstWay(t *testing.T) {
 
 // TestCallsOfTheOtherWay: those that began before the change do not count.
 func TestCallsOfTheOtherWay(t *testing.T) {
-	r := New(1)
+	r := NewRule(1)
 	now := time.Duration(0)
 	for !r.Second() {
 		if now += 100; !r.Rests() {
@@ -302,7 +302,7 @@ func TestCallsOfTheOtherWay(t *testing.T) {
 
 // TestDoesNotAllocate: neither resting, nor in windows.
 func TestDoesNotAllocate(t *testing.T) {
-	r := New(1)
+	r := NewRule(1)
 	now := time.Duration(0)
 	if n := testing.AllocsPerRun(10_000, func() {
 		if now += 100; !r.Rests() && r.Ended(now-100, now, 100, 0) {
