@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -75,8 +76,8 @@ type Frame struct {
 	Left      int           // r_off: the largest of all clients
 	Offloads  int           // clients that offloaded a search
 	Clients   int
-	Latency   *Latency      // of all searches
-	Each      []ClientFrame // by client; DemoConfig.Each
+	Latency   *latency.Distribution // of all searches
+	Each      []ClientFrame         // by client; DemoConfig.Each
 }
 
 // ClientFrame is what one client did in the interval.
@@ -84,7 +85,7 @@ type ClientFrame struct {
 	Elapsed  time.Duration
 	Counters Counters
 	Gauges   Gauges
-	Latency  *Latency
+	Latency  *latency.Distribution
 }
 
 // Show receives what happens during a demo, from one goroutine.
@@ -249,7 +250,7 @@ func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usa
 		return err
 	}
 	sum := Summary{Transport: info.Transport, OffloadedFirst: -1}
-	all := NewLatency()
+	all := latency.New()
 	defer func() {
 		if sum.Frames > 0 {
 			sum.Elapsed = time.Since(began)
@@ -280,7 +281,7 @@ func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usa
 
 // newFrame adds up the samples of one interval.
 func newFrame(samples []*Sample) Frame {
-	lat := NewLatency()
+	lat := latency.New()
 	f := Frame{Latency: lat}
 	for _, s := range samples {
 		f.Pause = max(f.Pause, s.Pause)

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )

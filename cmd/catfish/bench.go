@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/bench/features"
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/kv"

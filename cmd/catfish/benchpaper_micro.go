@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/bench/paper"
 )
 

@@ -9,7 +9,7 @@ import (
 	"net"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/web"

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // A demo with a page is one child, the server, whose own children are the clients:

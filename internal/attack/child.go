@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Config says what to measure.

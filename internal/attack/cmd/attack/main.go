@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/attack"
 )

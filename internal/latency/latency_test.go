@@ -1,4 +1,4 @@
-package bench
+package latency
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-func TestLatency(t *testing.T) {
-	a, b := NewLatency(), NewLatency()
+func TestDistribution(t *testing.T) {
+	a, b := New(), New()
 	for i := 1; i <= 1000; i++ {
 		l := a
 		if i%2 == 0 {
@@ -16,7 +16,7 @@ func TestLatency(t *testing.T) {
 		l.Record(time.Duration(i) * time.Microsecond)
 	}
 	a.Merge(b)
-	check := func(l *Latency) {
+	check := func(l *Distribution) {
 		t.Helper()
 		if l.Count() != 1000 || l.Mean() != 500500*time.Nanosecond {
 			t.Errorf("count %d, mean %v", l.Count(), l.Mean())
@@ -36,7 +36,7 @@ func TestLatency(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var l *Latency
+	var l *Distribution
 	if err := json.Unmarshal(text, &l); err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +47,10 @@ func TestLatency(t *testing.T) {
 	}
 	l.Record(-1)
 	l.Record(time.Hour)
-	if got := l.Quantile(1); got < maxLatency || got > maxLatency+maxLatency/50 {
-		t.Errorf("an hour counts as %v, want about %v", got, maxLatency)
+	if got := l.Quantile(1); got < Max || got > Max+Max/50 {
+		t.Errorf("an hour counts as %v, want about %v", got, Max)
 	}
-	for _, junk := range []string{`{"hdr":"anVuaw=="}`, `{"hdr":1}`} {
+	for _, junk := range []string{`{"counts":[[99999,1]]}`, `{"counts":1}`} {
 		if err := json.Unmarshal([]byte(junk), l); err == nil {
 			t.Errorf("decoded %s", junk)
 		}

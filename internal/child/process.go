@@ -25,7 +25,7 @@ type Spawn func(role Role, cpus affinity.Set) *exec.Cmd
 
 // ErrFailed is wrapped when a child process fails; the text is the
 // child's own.
-var ErrFailed = errors.New("bench: child process")
+var ErrFailed = errors.New("child process")
 
 // ExitTime is how long a child may take to exit after its input was closed,
 // before it is killed: a loaded server unmaps its slab well within this time.

@@ -33,7 +33,7 @@ func (p *Pipe) Read(v any) error {
 		return io.EOF
 	}
 	if err := json.Unmarshal(line, v); err != nil {
-		return fmt.Errorf("bench: line from the parent: %w", err)
+		return fmt.Errorf("child: line from the parent: %w", err)
 	}
 	return nil
 }
