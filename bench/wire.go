@@ -83,13 +83,6 @@ type ClientJob struct {
 	Steps    []Step        `json:"steps,omitempty"` // none: no rest
 	Verify   bool          `json:"verify"`
 
-	// Features is the collection of features that is searched; empty: the boxes of
-	// the default one. Key authenticates the client, if the server requires it.
-	Features string `json:"features,omitempty"`
-	Key      string `json:"key,omitempty"`
-	// Changing: other clients write meanwhile, so that a query need not find
-	// the same number of objects twice.
-	Changing bool `json:"changing,omitempty"`
 	// Each asks for samples of each client (Sample.Each).
 	Each bool `json:"each,omitempty"`
 

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/bench/features"
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/kv"
@@ -21,6 +20,8 @@ import (
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/engine"
 )
 
 func newBench(a *app) *cobra.Command {
@@ -224,7 +225,7 @@ func newBenchChild(a *app) *cobra.Command {
 		Short:  "Work for bench run, replay or demo",
 		Hidden: true,
 		Args:   args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: []string{string(demoRole), string(bench.ServerRole), string(bench.ClientRole), string(replay.Role),
+		ValidArgs: []string{string(demoRole), string(bench.ServerRole), string(bench.ClientRole), string(engine.ClientRole), string(replay.Role),
 			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole),
 			string(kv.ServerRole), string(kv.ClientRole),
 			string(features.ServerRole), string(features.ClientRole), string(features.LocalRole)},
@@ -252,6 +253,8 @@ func newBenchChild(a *app) *cobra.Command {
 				return demoMain(cmd.Context(), a.in, a.out)
 			case bench.ServerRole:
 				return bench.ServerMain(cmd.Context(), a.in, a.out, bench.StartCatfish)
+			case engine.ClientRole:
+				return engine.ClientMain(cmd.Context(), a.in, a.out)
 			case replay.Role:
 				return replay.Main(cmd.Context(), a.in, a.out, replay.Dial)
 			case kv.ServerRole:

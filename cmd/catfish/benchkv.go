@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 type benchKVFlags struct {

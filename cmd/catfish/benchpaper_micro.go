@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/bench/paper"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // paperMicro is the part of a run that figure 9 needs. If the figure was not

@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/engine"
 )
 
 func newDemo(a *app) *cobra.Command {
@@ -61,6 +62,7 @@ the page stays after that, until Ctrl-C.`,
 func (a *app) demo(ctx context.Context, cfg bench.DemoConfig, page demoPage) error {
 	// A short show still has a few frames.
 	cfg.Interval = min(time.Second, cfg.Duration/4)
+	engine.Steps(cfg.Duration, func(at, rest time.Duration) { cfg.Steps = append(cfg.Steps, bench.Step{After: at, Pause: rest}) })
 	if cfg.Duration < minDemo {
 		return badUsage("--duration is %v, want at least %v", cfg.Duration, minDemo)
 	}

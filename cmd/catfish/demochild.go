@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
+	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/engine"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -72,45 +72,41 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	}
 	defer s.Close()
 	srv := s.(interface{ Catfish() *catfish.Server }).Catfish()
-	seen, err := newObserved(ctx, srv, "", slog.New(slog.DiscardHandler), cancel)
-	if err != nil {
-		return err
-	}
-	defer seen.close()
 	said := demoSaid{}
 	if job.Places != "" {
 		p.Note("loading " + job.Places)
-		if said.Places, err = loadPlaces(ctx, srv, job.Places); err != nil {
-			return err
+		if said.Places, err = LoadPlaces(ctx, srv, demoPlaces, job.Places); err != nil {
+			return fmt.Errorf("--places: %w", err)
 		}
 	}
-	room, err := newRoom(srv, true, cfg.ClientCPUs, seen)
+	spawn, err := spawner("")
 	if err != nil {
 		return err
 	}
-	loaded := make(chan struct{})
-	close(loaded)
-	addr, stop, err := serveRoom(room, httpFlags{addr: job.HTTP}, callsPart, srv, guards{}, seen, loaded, cancel)
-	if errors.Is(err, errHTTP) && !job.Fixed {
+	page, err := ServePage(ctx, srv, job.HTTP, spawn, cfg.ClientCPUs, cancel)
+	if errors.Is(err, ErrHTTP) && !job.Fixed {
 		host, _, _ := net.SplitHostPort(job.HTTP) // It was checked.
-		if room, err = newRoom(srv, true, cfg.ClientCPUs, seen); err != nil {
-			return err
-		}
-		addr, stop, err = serveRoom(room, httpFlags{addr: net.JoinHostPort(host, "0")}, callsPart, srv, guards{}, seen, loaded, cancel)
+		page, err = ServePage(ctx, srv, net.JoinHostPort(host, "0"), spawn, cfg.ClientCPUs, cancel)
 	}
 	if err != nil {
 		return err
 	}
-	defer stop()
-	said.URL = "http://" + addr + "/"
+	defer page.Close()
+	said.URL = "http://" + page.Addr + "/"
 	if err := p.Write(said); err != nil {
 		return err
 	}
-	over, err := room.Show(web.EngineLoad{
-		Clients: cfg.Procs * cfg.Clients, Seconds: int(cfg.Duration.Seconds()), Collection: catfish.DefaultCollection, Policy: cfg.Policy,
-	}, cfg, bench.ServerReady{
+	cfg.Each = true
+	on := bench.ServerReady{
 		Addr: s.Addr(), Objects: s.Len(), Bounds: s.Bounds(), NodeBytes: s.NodeBytes(), Transports: s.Transports(),
-	}, &pipeShow{p})
+	}
+	began := time.Now()
+	usage := func(context.Context) (bench.Usage, error) { return bench.UsageSince(began) }
+	over, err := page.Room.Show(web.EngineLoad{
+		Clients: cfg.Procs * cfg.Clients, Seconds: int(cfg.Duration.Seconds()), Collection: catfish.DefaultCollection, Policy: cfg.Policy,
+	}, func(ctx context.Context, v engine.View) error {
+		return bench.Drive(ctx, cfg, on, usage, spawn, &pipeShow{p, v})
+	})
 	if err != nil {
 		return err
 	}
@@ -124,7 +120,7 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	select {
 	case err = <-over:
 	case <-ended:
-		room.Stop()
+		page.Room.Stop()
 		err = <-over
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -143,35 +139,31 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	return nil
 }
 
-// loadPlaces fills a collection of places, and returns their number.
-func loadPlaces(ctx context.Context, srv *catfish.Server, path string) (int, error) {
-	c, err := srv.CreateFeatures(demoPlaces, catfish.FeaturesOptions{Title: "Places"})
-	if err != nil {
-		return 0, err
-	}
-	quiet := &app{out: io.Discard, err: io.Discard}
-	l := &featureLoader{a: quiet, to: catfish.FeaturesOf(c), name: demoPlaces, space: c.Options().Space}
-	err = c.Fill(func() error {
-		return l.loadAll(ctx, new(placeFlags), &sourceFlags{memory: datasets.DefaultMemoryBytes}, []string{path})
-	})
-	if err != nil {
-		return 0, fmt.Errorf("--places: %w", err)
-	}
-	return c.Len(), nil
+// pipeShow passes a show on to the engine room, and to the parent. The goroutine that
+// reads the parent's commands notices the parent's end.
+type pipeShow struct {
+	p    *child.Pipe
+	view engine.View
 }
-
-// pipeShow passes a show on to the parent. The goroutine that reads the parent's
-// commands notices the parent's end.
-type pipeShow struct{ p *child.Pipe }
 
 func (s *pipeShow) Note(text string) { s.p.Note(text) }
 
 func (s *pipeShow) Begin(on bench.ServerReady, i bench.Info, c bench.DemoConfig) {
+	s.view.Begin(i.Transport, i.Policy)
 	_ = s.p.Write(demoSaid{Begin: &demoBegin{on, i, c}})
 }
 
 func (s *pipeShow) Frame(f bench.Frame) {
-	f.Each, f.Latency = nil, nil // The engine room shows them.
+	var samples []engine.Sample
+	for _, c := range f.Each {
+		n := c.Counters
+		samples = append(samples, engine.Sample{
+			Elapsed: c.Elapsed, Fast: n.Fast, Offload: n.Offloaded, FellBack: n.FellBack,
+			Reads: n.Reads, Restarts: n.Restarts, Torn: n.TornReads, Latency: c.Latency,
+		})
+	}
+	s.view.Frame(f.Pause, samples)
+	f.Each, f.Latency = nil, nil
 	_ = s.p.Write(demoSaid{Frame: &f})
 }
 

@@ -100,7 +100,7 @@ func hint(err error) string {
 		return "\nTake the same settings, another directory with --out, or --fresh to discard those points."
 	case errors.Is(err, errGRPC):
 		return "\nChoose another address with --grpc; port 0 takes any free one."
-	case errors.Is(err, errHTTP):
+	case errors.Is(err, ErrHTTP):
 		return "\nChoose another address with --http; port 0 takes any free one."
 	case errors.Is(err, fs.ErrPermission) && errors.Is(err, catfish.ErrNoServer):
 		return "\nThe server is there, but its unix socket is not open to you: --socket-mode" +

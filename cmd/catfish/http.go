@@ -18,12 +18,13 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/engine"
 	"github.com/catfish-index/catfish/web"
 )
 
-// errHTTP is wrapped when the address of --http is taken.
-var errHTTP = errors.New("HTTP: address in use")
+// ErrHTTP is wrapped when the address of --http is taken.
+var ErrHTTP = errors.New("HTTP: address in use")
 
 // httpFlags are the flags of 'serve' about HTTP.
 type httpFlags struct {
@@ -90,11 +91,14 @@ func serveHTTP(f httpFlags, part int64, srv *catfish.Server, guards guards, seen
 	if f.addr == "" {
 		return "", func() {}, nil
 	}
-	room, err := newRoom(srv, f.load, nil, seen)
-	if err != nil {
-		return "", nil, err
+	var spawn child.Spawn
+	if f.load {
+		var err error
+		if spawn, err = loadSpawner(); err != nil {
+			return "", nil, err
+		}
 	}
-	return serveRoom(room, f, part, srv, guards, seen, loaded, fail)
+	return serveRoom(newRoom(srv, spawn, nil, seen), f, part, srv, guards, seen, loaded, fail)
 }
 
 // serveRoom is serveHTTP with an engine room, which it closes.
@@ -118,7 +122,7 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 	if err != nil {
 		room.Close()
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return "", nil, fmt.Errorf("%w: %w", errHTTP, err)
+			return "", nil, fmt.Errorf("%w: %w", ErrHTTP, err)
 		}
 		return "", nil, fmt.Errorf("HTTP: cannot listen on %q: %w", f.addr, err)
 	}
@@ -150,16 +154,10 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 	}, nil
 }
 
-// newRoom watches a server for the engine room, whose load runs on the cores cpus.
-func newRoom(srv *catfish.Server, load bool, cpus affinity.Set, seen *observed) (*engine.Room, error) {
-	o := engine.Options{Server: srv, CPUs: cpus, Services: seen.services()}
-	if load {
-		var err error
-		if o.Spawn, err = spawner(""); err != nil {
-			return nil, err
-		}
-	}
-	return engine.New(o), nil
+// newRoom watches a server for the engine room, whose load, if it has spawn, runs on the
+// cores cpus.
+func newRoom(srv *catfish.Server, spawn child.Spawn, cpus affinity.Set, seen *observed) *engine.Room {
+	return engine.New(engine.Options{Server: srv, Spawn: spawn, CPUs: cpus, Services: seen.services()})
 }
 
 // http observes a request that has ended.

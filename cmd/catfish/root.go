@@ -77,7 +77,7 @@ reads, and choose per search. Without RDMA hardware it runs over shared memory
 		newServe(a), newConfig(a), newLoad(a), newSearch(a), newNearest(a), newCount(a),
 		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCollections(a), newKV(a), newKeys(a), newCheck(a),
 		newFeatures(a), newFeatureGet(a), newFeaturePut(a), newWatch(a), newExport(a), newBackup(a), newRestore(a),
-		newGen(a), newDemo(a), newBench(a), newReplay(a), newFabric(a), newVersion(a),
+		newGen(a), newEngineClient(a), newDemo(a), newBench(a), newReplay(a), newFabric(a), newVersion(a),
 	)
 	return root
 }

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // role of an attacker's process.

@@ -20,9 +20,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/attack"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // childArg makes this program an attacker's process.
