@@ -33,6 +33,8 @@ help: ## list the targets
 build: ## build bin/catfish, static, without cgo
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
 		-o $(BIN)/catfish ./cmd/catfish
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
+		-o $(BIN)/catfish-bench ./bench/cmd/catfish-bench
 
 .PHONY: demo
 demo: build ## a server and clients on real map data, and a page with both
@@ -41,7 +43,7 @@ demo: build ## a server and clients on real map data, and a page with both
 # Packages are tested in this order: those that take long do not wait until a
 # processor has nothing else to do. One more at a time than there are processors,
 # since tests wait for processes, files and time.
-LONG := ./catfish ./cmd/catfish ./rstar ./store ./internal/attack ./fastmsg
+LONG := ./catfish ./internal/cli ./rstar ./store ./internal/attack ./fastmsg
 ATONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Remote readers of records and keys, whose tests run over each transport.
@@ -58,7 +60,7 @@ test: ## test everything but bench and its commands, without cgo
 .PHONY: test-bench
 test-bench: ## test the benchmarks, the simulator and the paper's reports, without cgo
 	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./bench/sim $$($(GO) list ./bench/... | grep -v /bench/rfp$$)
-	CGO_ENABLED=0 $(GOTEST) -run '^TestBench' -skip '^Test($(MEASURING))$$' ./cmd/catfish
+	CGO_ENABLED=0 $(GOTEST) -run '^TestBench' -skip '^Test($(MEASURING))$$' ./bench/cmd/catfish-bench
 
 # The simulator's own tests are in make test; this simulates a page of docs, for
 # longer than any test.
@@ -78,7 +80,7 @@ test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minut
 MEASURING := BenchDocs|BenchFeatures|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaper|BenchPaperDuration|BenchPolicies|BenchRunBatch|BenchRunMixed|Soak|Steps
 .PHONY: test-measuring
 test-measuring: ## tests of what measures, which make test leaves out
-	CGO_ENABLED=0 $(GOTEST) -p 1 -timeout 1h -run '^Test($(MEASURING))$$' ./cmd/catfish ./bench ./internal/attack
+	CGO_ENABLED=0 $(GOTEST) -p 1 -timeout 1h -run '^Test($(MEASURING))$$' ./bench/cmd/catfish-bench ./bench ./internal/attack
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run '^TestAttacks$$' ./internal/attack -args -given-back 3m
 
 # What make test has a part of: all settings of trees in all spaces and four times as
@@ -120,7 +122,7 @@ ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Refram
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
-		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper|rfp|kv|micro)|datasets(/ycsb)?|cmd/catfish|feature|internal/attack)$$')
+		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper|rfp|kv|micro)|datasets(/ycsb)?|cmd/catfish|cmd/catfish-bench|internal/cli|feature|internal/attack)$$')
 
 # In tests the attacks are small, and not judged by time. ATTACK may be mix;
 # ATTACKFLAGS are flags of the program, --help lists them.
@@ -136,7 +138,7 @@ build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./cmd/catfish $(READERS)
+OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./internal/cli $(READERS)
 
 # What cgo makes of a file names the file's directory. Trimmed, two checkouts share it
 # in Go's cache, and the linter looks for the other's files.
@@ -148,7 +150,7 @@ test-ofi test-rdma: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
 test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
 	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish ./fastmsg ./internal/rdmaprobe $(READERS)
-	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./cmd/catfish
+	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./internal/cli
 	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./rdma/ofi
 	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./rdma/ofi
 
