@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		serverBinary = filepath.Join(dir, "catfish")
 		var out []byte
-		if out, err = exec.Command("go", "build", "-o", serverBinary, "../../cmd/catfish").CombinedOutput(); err != nil {
+		if out, err = exec.Command("go", "build", "-C", "../..", "-o", serverBinary, "./cmd/catfish").CombinedOutput(); err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 	}

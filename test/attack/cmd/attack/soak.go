@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/catfish-index/catfish/bench/report"
-	"github.com/catfish-index/catfish/internal/attack"
+	"github.com/catfish-index/catfish/test/attack"
 )
 
 // soakFor writes a report and samples.csv into dir, and reports whether

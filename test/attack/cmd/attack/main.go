@@ -1,9 +1,9 @@
 // Command attack attacks a server, and reports the effect on its other clients.
 //
-//	make build && go run ./internal/attack/cmd/attack --attack all
-//	go run ./internal/attack/cmd/attack --attack mix --duration 10m --server-flags '--memory-limit 2GiB'
-//	go run ./internal/attack/cmd/attack --soak 1h --out soak
-//	go run ./internal/attack/cmd/attack --list
+//	make attack ATTACK=all
+//	bin/attack --attack mix --duration 10m --server-flags '--memory-limit 2GiB'
+//	bin/attack --soak 1h --out soak
+//	bin/attack --list
 //
 // It ends with status 1 if a promise does not hold.
 package main
@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/affinity"
-	"github.com/catfish-index/catfish/internal/attack"
 	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/test/attack"
 )
 
 // childArg makes this program an attacker's process.
