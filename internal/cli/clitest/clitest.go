@@ -38,7 +38,10 @@ func Main(m *testing.M, r Run) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(r(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	os.Setenv(asProgram, "1") // For children only: this process has passed the check above.
+	// For children only: this process has passed the check above.
+	if err := os.Setenv(asProgram, "1"); err != nil {
+		panic(err)
+	}
 	run = r
 	goleak.VerifyTestMain(m)
 }
