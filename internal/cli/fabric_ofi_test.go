@@ -24,9 +24,9 @@ func TestFabricSelfTestTCP(t *testing.T) {
 }
 
 func TestFabricNoDevice(t *testing.T) {
-	clitest.Fail(t, exitFailure, []string{"fabric", "--test", "--transport", "ofi", "--fabric-device", "none0"},
+	clitest.Fail(t, ExitFailure, []string{"fabric", "--test", "--transport", "ofi", "--fabric-device", "none0"},
 		ofi.ErrNoDevice.Error(), `"none0"`, "Soft-RoCE")
 	// An address that no host has (RFC 5737).
-	clitest.Fail(t, exitFailure, []string{"fabric", "--test", "--fabric-provider", "tcp", "--fabric-addr", "203.0.113.1"},
+	clitest.Fail(t, ExitFailure, []string{"fabric", "--test", "--fabric-provider", "tcp", "--fabric-addr", "203.0.113.1"},
 		"203.0.113.1", "there is tcp")
 }
