@@ -63,7 +63,7 @@ func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.
 		return nil, nil, err
 	}
 	x, done := c.conn.explain(c.conn.engine.Policy())
-	q := queries.Get().(*query)
+	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.explain = kindSearch, r, max(limit, 0), x
 	if err := c.run(ctx, q); err != nil {

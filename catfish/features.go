@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Features reads and changes a collection of features: places by area, distance,
@@ -132,8 +133,8 @@ func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error)
 // GetFields is GetMany of some parts of features. By message the answers are
 // smaller; a client that reads by offloading removes the other parts.
 func (f *Features) GetFields(ctx context.Context, ids []string, fields FeatureFields) ([]Feature, error) {
-	if len(fields.Fields) > store.MaxFields {
-		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), store.MaxFields)
+	if len(fields.Fields) > query.MaxFields {
+		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), query.MaxFields)
 	}
 	return f.getMany(ctx, ids, (*feature.Selection)(&fields))
 }
@@ -205,7 +206,7 @@ func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.
 		rec, f := &records[i], (*store.Found)(nil)
 		if rec.Revision != 0 {
 			f = &store.Found{ID: keys[i], Value: rec.Value, Revision: rec.Revision}
-			f.Expiry = store.Expiry(rec.Expires)
+			f.Expiry = query.Expiry(rec.Expires)
 			if f.View, err = feature.Parse(rec.Value); err != nil {
 				return fmt.Errorf("%w: %q: %w", ErrProtocol, ids[i], err)
 			}

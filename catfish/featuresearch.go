@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Searches of features, at the client
@@ -43,7 +44,7 @@ func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *Explanation
 }
 
 func (r *remoteFeatures) count(ctx context.Context, q store.Query) (int, error) {
-	q.Limit, q.Order, q.After = 0, store.AnyOrder, ""
+	q.Limit, q.Order, q.After = 0, query.AnyOrder, ""
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
 	f.kind, f.q = kindCountFeatures, q
@@ -274,7 +275,7 @@ func (g *findQuery) arrange() {
 		g.count, g.found = len(g.found), nil
 		return
 	}
-	if g.q.Order == store.ByID {
+	if g.q.Order == query.ByID {
 		slices.SortFunc(g.found, func(a, b store.Found) int { return slices.Compare(a.ID, b.ID) })
 		if g.q.After != "" {
 			g.found = slices.DeleteFunc(g.found, func(f store.Found) bool { return string(f.ID) <= g.q.After })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Requests about features, at the server
@@ -91,7 +92,7 @@ func (c *collection) search(kind fastmsg.Kind, arg uint32, p []byte) (s search, 
 		return s, err
 	}
 	s.q, err = getFindQuery(p)
-	s.count, s.ordered = kind == kindCountFeatures, s.q.Order == store.ByID
+	s.count, s.ordered = kind == kindCountFeatures, s.q.Order == query.ByID
 	return s, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Watches, at the server
@@ -259,7 +260,7 @@ func (q *watching) some(w *watch, out []byte, d *doing) (_ []byte, idle bool, er
 		e, ok, err := w.w.TryIn(steps)
 		switch {
 		case ok:
-			if w.pos = e.Resume; e.Kind != store.Progress || err != nil {
+			if w.pos = e.Resume; e.Kind != query.Progress || err != nil {
 				out = appendEvent(out, &e, q.req.flags&watchOld != 0, err)
 				if busy := d.answers(cap(out)); busy != nil {
 					return nil, false, busy

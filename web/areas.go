@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 	"github.com/catfish-index/catfish/web/cql2"
 )
 
@@ -79,7 +80,7 @@ func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error
 		return nil, err
 	}
 	// An area in the filter is then a second one, beside these.
-	common, rest, err := q.conditionsIn(c, store.Query{Area: store.Box(-180, -90, 180, 90)}, "lastEventId", "areas")
+	common, rest, err := q.conditionsIn(c, store.Query{Area: query.Box(-180, -90, 180, 90)}, "lastEventId", "areas")
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +245,7 @@ func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
 		if len(s.Point) != 2 || math.Abs(s.Point[0]) > 180 || math.Abs(s.Point[1]) > 90 || s.Radius <= 0 {
 			return nil, badArea("point %v, radius %v: want longitude and latitude in degrees, and metres above 0", s.Point, s.Radius)
 		}
-		return store.Circle(s.Point[0], s.Point[1], s.Radius), nil
+		return query.Circle(s.Point[0], s.Point[1], s.Radius), nil
 	}
 	g, err := feature.DecodeGeometry(s.Geometry, feature.Options{Space: c.Options().Space})
 	if err != nil {
@@ -252,7 +253,7 @@ func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
 	}
 	switch g.(type) {
 	case orb.Polygon, orb.MultiPolygon:
-		return store.Polygon(g), nil
+		return query.Polygon(g), nil
 	}
 	return nil, badArea("geometry: want a Polygon or MultiPolygon")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Events of an area (package store, watch.go)
@@ -240,7 +241,7 @@ func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 		switch {
 		case err != nil: // It is unknown whether the feature matches.
 			err = f.reset(err)
-		case e.Kind != store.Progress:
+		case e.Kind != query.Progress:
 			err = f.changed(e)
 		}
 		if err != nil {
@@ -252,11 +253,11 @@ func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 
 // judge turns an event of the query into one of the whole filter.
 func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
-	if e.Kind == store.Progress || f.areas[e.Name].rest == nil {
+	if e.Kind == query.Progress || f.areas[e.Name].rest == nil {
 		return nil
 	}
 	rest := f.areas[e.Name].rest
-	before, after := e.Kind != store.Enter, e.Kind != store.Exit
+	before, after := e.Kind != query.Enter, e.Kind != query.Exit
 	if before {
 		before, err = rest.match(e.Old, steps)
 	}
@@ -269,11 +270,11 @@ func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
 	switch {
 	case before && after: // unchanged
 	case after:
-		e.Kind = store.Enter
-	case before && e.Kind != store.Exit:
-		e.Kind, e.Why = store.Exit, store.Filtered
+		e.Kind = query.Enter
+	case before && e.Kind != query.Exit:
+		e.Kind, e.Why = query.Exit, query.Filtered
 	case !before:
-		e.Kind = store.Progress
+		e.Kind = query.Progress
 	}
 	return nil
 }
@@ -288,7 +289,7 @@ func (f *following) changed(e *store.Event) error {
 		b = appendFeature(b, g)
 		b = append(b[:len(b)-1], `,"revision":`...)
 		b = strconv.AppendUint(b, e.Revision, 10)
-		if e.Kind == store.Exit {
+		if e.Kind == query.Exit {
 			b = append(append(append(b, `,"why":"`...), e.Why.String()...), '"')
 		}
 		if e.Name != "" {

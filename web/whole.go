@@ -7,6 +7,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // searchWhole searches all of an area, and keeps the ids of the page.
@@ -14,7 +15,7 @@ func (q *request) searchWhole(c api.FeatureCollection, i itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
 	limit, after := i.limit, i.query.After
-	i.query.After, i.query.Order = "", store.AnyOrder
+	i.query.After, i.query.Order = "", query.AnyOrder
 	matched, steps := 0, q.steps()
 	i.query.Pace = q.soon(&i, func() bool { return matched > i.limit })
 	s := searches.Get().(*pageSearch)

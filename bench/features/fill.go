@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -66,7 +67,7 @@ func putAll(ctx context.Context, d *Data, c *store.Collection, note func(string)
 		var under sync.WaitGroup
 		var failed atomic.Pointer[error]
 		for _, f := range batch {
-			id, value, err := store.Encode(store.Feature(f), c.Options().Space)
+			id, value, err := query.Encode(store.Feature(f), c.Options().Space)
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // areaFlags say which features are wanted. A command that also searches boxes registers
@@ -84,7 +85,7 @@ func (f *areaFlags) area() (*store.Area, error) {
 		if err != nil {
 			return nil, err
 		}
-		return store.Box(v[0], v[1], v[2], v[3]), nil
+		return query.Box(v[0], v[1], v[2], v[3]), nil
 	case f.flags.Changed("near"):
 		v, err := parseNumbers("near", f.near, 2, "lon,lat")
 		if err != nil {
@@ -110,7 +111,7 @@ func circle(flag string, x, y, radius float64) (*store.Area, error) {
 	if !(radius >= 0) || math.IsInf(radius, 0) {
 		return nil, BadUsage("--%s: radius %v, want a finite number, 0 or more", flag, radius)
 	}
-	return store.Circle(x, y, radius), nil
+	return query.Circle(x, y, radius), nil
 }
 
 // maxAreaBytes bounds the file of an area: an outline in full resolution.
@@ -154,7 +155,7 @@ func readArea(path string) (*store.Area, error) {
 	case 0:
 		return nil, BadUsage("--within %s has no polygon", path)
 	case 1:
-		return store.Polygon(all[0]), nil
+		return query.Polygon(all[0]), nil
 	}
-	return store.Polygon(all), nil
+	return query.Polygon(all), nil
 }

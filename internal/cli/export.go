@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 func newExport(a *App) *cobra.Command {
@@ -67,7 +68,7 @@ for --geometry wkt.`,
 			if err != nil {
 				return err
 			}
-			q.Order, q.Fields = store.ByID, answer.selection()
+			q.Order, q.Fields = query.ByID, answer.selection()
 			cl, fs, err := f.dialFeatures(cmd.Context(), a)
 			if err != nil {
 				return err

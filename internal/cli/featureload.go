@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -59,7 +60,7 @@ type featureLoader struct {
 // check is places.Options.Check: a place that the collection would refuse is a bad
 // record, and a place without an id gets one, so that it keeps it if it is sent twice.
 func (l *featureLoader) check(p *places.Place) error {
-	id, value, err := store.Encode(store.Feature{ID: p.ID, Geometry: p.Geometry, Altitudes: p.Altitudes, Properties: p.Properties}, l.space)
+	id, value, err := query.Encode(store.Feature{ID: p.ID, Geometry: p.Geometry, Altitudes: p.Altitudes, Properties: p.Properties}, l.space)
 	p.ID, l.size = id, len(value)
 	return err
 }

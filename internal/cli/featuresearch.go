@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // findFlags are those of a search of features.
@@ -57,10 +57,10 @@ func (f *findFlags) query(limit int) (catfish.FeatureQuery, error) {
 	switch f.order {
 	case "":
 		if limit > 0 || f.cursor != "" {
-			q.Order = store.ByID
+			q.Order = query.ByID
 		}
 	case "id":
-		q.Order = store.ByID
+		q.Order = query.ByID
 	case "any":
 		if f.cursor != "" {
 			return q, BadUsage("--cursor goes with --order id")
@@ -108,7 +108,7 @@ func (a *App) searchFeatures(ctx context.Context, cl *catfish.Client, fs *catfis
 		}
 		last = x.ID
 	}
-	if q.Order != store.ByID {
+	if q.Order != query.ByID {
 		next = ""
 	}
 	return p.end(next, cl.Info())

@@ -10,7 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 type watchFlags struct {
@@ -113,7 +113,7 @@ func (a *App) watch(ctx context.Context, fs *catfish.Features, f *watchFlags, q 
 		if err := a.json(line); err != nil {
 			return err
 		}
-		if e.Kind == store.Progress {
+		if e.Kind == query.Progress {
 			continue
 		}
 		if n++; n == f.limit {

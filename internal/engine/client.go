@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // ClientRole is the role of a load's client process, which ClientMain plays.
@@ -94,12 +94,12 @@ func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer cancel(nil)
 	began := time.Now()
 	for i := range job.Clients * callersOfClient {
-		query, err := job.queries(i)
+		next, err := job.queries(i)
 		if err != nil {
 			return p.Fail(err)
 		}
 		callers.Go(func() {
-			clients[i%job.Clients].run(ctx, cancel, query, func() time.Duration { return rest(time.Since(began), job.Duration) })
+			clients[i%job.Clients].run(ctx, cancel, next, func() time.Duration { return rest(time.Since(began), job.Duration) })
 		})
 	}
 	return p.Fail(report(ctx, p, job.Every, clients))
@@ -123,7 +123,7 @@ func (job clientJob) dial(ctx context.Context) (*client, error) {
 		return nil, err
 	}
 	c.search = func(ctx context.Context, buf []rstar.Item, q rstar.Rect) ([]rstar.Item, error) {
-		for _, err := range of.Search(ctx, catfish.FeatureQuery{Area: store.Box(q.MinX, q.MinY, q.MaxX, q.MaxY)}) {
+		for _, err := range of.Search(ctx, catfish.FeatureQuery{Area: query.Box(q.MinX, q.MinY, q.MaxX, q.MaxY)}) {
 			if err != nil {
 				return buf, err
 			}
@@ -144,10 +144,10 @@ func (job clientJob) queries(caller int) (func() rstar.Rect, error) {
 
 // run searches until ctx is done or a search fails, which ends the load, and rests between
 // searches.
-func (c *client) run(ctx context.Context, fail context.CancelCauseFunc, query func() rstar.Rect, rest func() time.Duration) {
+func (c *client) run(ctx context.Context, fail context.CancelCauseFunc, next func() rstar.Rect, rest func() time.Duration) {
 	var buf []rstar.Item
 	for ctx.Err() == nil {
-		q, began := query(), time.Now()
+		q, began := next(), time.Now()
 		var err error
 		if buf, err = c.search(ctx, buf, q); err != nil {
 			if ctx.Err() == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Requests about features in wire form (catfish/featurewire.go).
@@ -241,7 +241,7 @@ const nothing = `properties.text.contains("x") || properties.n < 0 || id.endsWit
 
 // askMuch makes one costly request.
 func (e *Enemy) askMuch(ctx context.Context, f *catfish.Features, star orb.Ring) error {
-	world := store.Box(-180, -90, 180, south)
+	world := query.Box(-180, -90, 180, south)
 	switch rand.IntN(5) {
 	case 0:
 		_, err := f.Count(ctx, catfish.FeatureQuery{Area: world, Filter: nothing})
@@ -251,13 +251,13 @@ func (e *Enemy) askMuch(ctx context.Context, f *catfish.Features, star orb.Ring)
 			return err
 		}
 	case 2:
-		_, err := f.Count(ctx, catfish.FeatureQuery{Area: store.Polygon(orb.Polygon{star}), Relation: feature.Within})
+		_, err := f.Count(ctx, catfish.FeatureQuery{Area: query.Polygon(orb.Polygon{star}), Relation: feature.Within})
 		return err
 	case 3:
 		_, _, err := f.Put(ctx, catfish.Feature{ID: "attack-star", Geometry: orb.Polygon{star}}, kv.Condition{})
 		return err
 	default:
-		for _, err := range f.Search(ctx, catfish.FeatureQuery{Area: world, Order: store.ByID, Limit: 10, Filter: nothing}) {
+		for _, err := range f.Search(ctx, catfish.FeatureQuery{Area: world, Order: query.ByID, Limit: 10, Filter: nothing}) {
 			return err
 		}
 	}

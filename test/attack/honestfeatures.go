@@ -12,7 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // featuresName is the collection of features that honest clients use, and that
@@ -133,7 +133,7 @@ func (w *warden) get(ctx context.Context, id string) error {
 func (w *warden) search(ctx context.Context) error {
 	found := map[string]orb.Geometry{}
 	for f, err := range w.f.Search(ctx, catfish.FeatureQuery{
-		Area: store.Box(177, -1, -177, 3), Filter: fmt.Sprintf("id.startsWith(%q)", w.prefix),
+		Area: query.Box(177, -1, -177, 3), Filter: fmt.Sprintf("id.startsWith(%q)", w.prefix),
 	}) {
 		if err != nil {
 			return err

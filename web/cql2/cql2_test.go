@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // any1 accepts any name.
@@ -37,7 +39,7 @@ func matches(t *testing.T, e *Expr, f *store.Found) bool {
 		return e.Op == And
 	}
 	q := store.Query{Filter: e.Filter, Area: e.Area, Relation: e.Relation}
-	p, err := q.Prepare(feature.Geographic)
+	p, err := q.Prepare(feature.Geographic, filter.NewCache(1, filter.Options{}))
 	if err != nil {
 		t.Fatalf("%s: %v", e.Filter, err)
 	}
@@ -53,7 +55,7 @@ func matches(t *testing.T, e *Expr, f *store.Found) bool {
 
 func foundOf(t *testing.T, f store.Feature) *store.Found {
 	t.Helper()
-	_, value, err := store.Encode(f, feature.Geographic)
+	_, value, err := query.Encode(f, feature.Geographic)
 	if err != nil {
 		t.Fatal(err)
 	}

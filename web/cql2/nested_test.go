@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -53,7 +54,7 @@ func TestPaths(t *testing.T) {
 			continue
 		}
 		q := store.Query{Filter: e.Filter}
-		if _, err := q.Prepare(0); err != nil {
+		if _, err := q.Prepare(0, filter.NewCache(1, filter.Options{})); err != nil {
 			t.Errorf("%.60s: %v", text, err)
 		}
 	}

@@ -1,13 +1,15 @@
-package store
+// Package query says what can be asked of a collection of features, and what is
+// found: a Query or NearestQuery, prepared for a space, decides about one feature. It
+// needs no store, so a client that reads features itself decides by the same code.
+package query
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/paulmach/orb"
-
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -65,61 +67,6 @@ const (
 	ByID
 )
 
-// Area is a part of a collection's space.
-type Area struct {
-	Shape Shape
-	// Box: west, south, east, north. In a geographic space west may be greater
-	// than east: then it crosses 180 degrees.
-	Box [4]float64
-	// Polygon is an orb.Polygon or orb.MultiPolygon.
-	Polygon orb.Geometry
-	// Centre and Radius of a circle, in metres or the unit of a planar space.
-	Centre orb.Point
-	Radius float64
-}
-
-// Shape says which fields of an Area count.
-type Shape uint8
-
-// Shapes.
-const (
-	ShapeBox Shape = iota
-	ShapePolygon
-	ShapeCircle
-)
-
-// Box is the area from west to east and south to north.
-func Box(west, south, east, north float64) *Area {
-	return &Area{Box: [4]float64{west, south, east, north}}
-}
-
-// Polygon is the area of an orb.Polygon or orb.MultiPolygon.
-func Polygon(g orb.Geometry) *Area { return &Area{Shape: ShapePolygon, Polygon: g} }
-
-// Circle is what is at most radius away.
-func Circle(x, y, radius float64) *Area {
-	return &Area{Shape: ShapeCircle, Centre: orb.Point{x, y}, Radius: radius}
-}
-
-// prepare makes p.area, in memory that p has, if it is a box.
-func (a *Area) prepare(p *Prepared, s feature.Space, r feature.Relation) (err error) {
-	switch a.Shape {
-	case ShapeBox:
-		if p.box == nil {
-			p.box = new(feature.Query)
-		}
-		p.area = p.box
-		return p.box.SetBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
-	case ShapePolygon:
-		p.area, err = feature.NewPolygon(s, a.Polygon, r)
-		return err
-	case ShapeCircle:
-		p.area, err = feature.NewCircle(s, a.Centre, a.Radius, r)
-		return err
-	}
-	return fmt.Errorf("%w: shape %d", ErrQuery, a.Shape)
-}
-
 // Prepared is a Query for a space, ready for any number of features. It is safe
 // for concurrent use.
 type Prepared struct {
@@ -130,69 +77,78 @@ type Prepared struct {
 	box    *feature.Query  // memory for area
 }
 
-// Prepare checks and compiles a query. Errors wrap ErrQuery, filter.ErrFilter, or
-// an error of package feature about the area.
-func (q *Query) Prepare(s feature.Space) (*Prepared, error) { return q.prepare(s, compile) }
-
-// Set is Prepare into memory that p has, with filters that a cache keeps: a query by
-// box allocates nothing the second time. No other goroutine may use p meanwhile, and it
-// must not be copied. After an error it is of no use until the next Set.
-func (p *Prepared) Set(q *Query, s feature.Space, filters *filter.Cache) error {
-	return p.set(q, s, filters.Compile)
+// Filters compile the text of filters. A *filter.Cache is one.
+type Filters interface {
+	Compile(text string) (*filter.Program, error)
 }
 
-// Forget lets go of the query, and keeps memory for the next Set.
-func (p *Prepared) Forget() { p.Query, p.area, p.filter = Query{}, nil, nil }
-
-func compile(expr string) (*filter.Program, error) { return filter.Compile(expr, filter.Options{}) }
-
-func (q *Query) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*Prepared, error) {
+// Prepare checks and compiles a query. Errors wrap fault.ErrQuery, filter.ErrFilter, or
+// an error of package feature about the area.
+func (q *Query) Prepare(s feature.Space, filters Filters) (*Prepared, error) {
 	p := new(Prepared)
-	if err := p.set(q, s, compile); err != nil {
+	if err := p.Set(q, s, filters); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.Program, error)) (err error) {
+// Set is Prepare into memory that p has, with filters that a cache keeps: a query by
+// box allocates nothing the second time. No other goroutine may use p meanwhile, and it
+// must not be copied. After an error it is of no use until the next Set.
+func (p *Prepared) Set(q *Query, s feature.Space, filters Filters) (err error) {
 	p.Query, p.area, p.filter, p.boxes = *q, nil, nil, p.boxes[:0]
 	switch {
 	case q.Limit < 0:
-		return fmt.Errorf("%w: limit %d, want 0 or more", ErrQuery, q.Limit)
+		return fmt.Errorf("%w: limit %d, want 0 or more", fault.ErrQuery, q.Limit)
 	case q.Order > ByID:
-		return fmt.Errorf("%w: order %d", ErrQuery, q.Order)
+		return fmt.Errorf("%w: order %d", fault.ErrQuery, q.Order)
 	case q.After != "" && q.Order != ByID:
-		return fmt.Errorf("%w: a cursor of an answer without order", ErrQuery)
+		return fmt.Errorf("%w: a cursor of an answer without order", fault.ErrQuery)
 	case q.Count && (q.Order != ByID || q.Area == nil):
-		return fmt.Errorf("%w: only an order by id in an area is counted", ErrQuery)
+		return fmt.Errorf("%w: only an order by id in an area is counted", fault.ErrQuery)
 	case q.Sample != nil && (q.Order == ByID || q.Area == nil):
-		return fmt.Errorf("%w: only a search without order in an area is sampled", ErrQuery)
+		return fmt.Errorf("%w: only a search without order in an area is sampled", fault.ErrQuery)
 	case q.Nowhere && s != feature.Geographic:
-		return fmt.Errorf("%w: features without a geometry in an area of a %v space", ErrQuery, s)
+		return fmt.Errorf("%w: features without a geometry in an area of a %v space", fault.ErrQuery, s)
 	case q.Relation > feature.Contains:
-		return fmt.Errorf("%w: relation %d", ErrQuery, q.Relation)
+		return fmt.Errorf("%w: relation %d", fault.ErrQuery, q.Relation)
 	}
 	if err := checkFields(&q.Fields); err != nil {
 		return err
 	}
 	if q.Area != nil {
 		if err := q.Area.prepare(p, s, q.Relation); err != nil {
-			return fmt.Errorf("%w: area: %w", ErrQuery, err)
+			return fmt.Errorf("%w: area: %w", fault.ErrQuery, err)
 		}
 		for _, b := range p.area.Boxes() {
 			p.boxes = append(p.boxes, rstar.Rect(b))
 		}
 	}
 	if q.Filter != "" {
-		if p.filter, err = compile(q.Filter); err != nil {
-			return fmt.Errorf("%w: %w", ErrQuery, err)
+		if p.filter, err = filters.Compile(q.Filter); err != nil {
+			return fmt.Errorf("%w: %w", fault.ErrQuery, err)
 		}
 	}
 	return nil
 }
 
+// Forget lets go of the query, and keeps memory for the next Set.
+func (p *Prepared) Forget() { p.Query, p.area, p.filter = Query{}, nil, nil }
+
 // Boxes returns the boxes to search for in the tree, none for everything.
 func (p *Prepared) Boxes() []rstar.Rect { return p.boxes }
+
+// AddBox adds a box to search for.
+func (p *Prepared) AddBox(b rstar.Rect) { p.boxes = append(p.boxes, b) }
+
+// Everywhere reports whether there is no area.
+func (p *Prepared) Everywhere() bool { return p.area == nil }
+
+// SetArea replaces the area alone, by one that is prepared already.
+func (p *Prepared) SetArea(a *feature.Query) { p.area = a }
+
+// SetFilter replaces the filter alone; nil: none.
+func (p *Prepared) SetFilter(f *filter.Program) { p.filter = f }
 
 // Match decides about a feature.
 func (p *Prepared) Match(f *Found) (bool, error) { return p.MatchIn(f, nil) }
@@ -200,7 +156,7 @@ func (p *Prepared) Match(f *Found) (bool, error) { return p.MatchIn(f, nil) }
 // MatchIn is Match in steps, if geometries are large (feature.Query.MatchIn) or the
 // filter takes long (filter.Program.MatchIn).
 func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
-	if ok, err := p.inArea(f, s); !ok || err != nil {
+	if ok, err := p.InArea(f, s); !ok || err != nil {
 		return false, err
 	}
 	if p.filter == nil {
@@ -216,8 +172,8 @@ func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 	}, steps)
 }
 
-// inArea decides about the area alone.
-func (p *Prepared) inArea(f *Found, s *feature.Steps) (bool, error) {
+// InArea decides about the area alone.
+func (p *Prepared) InArea(f *Found, s *feature.Steps) (bool, error) {
 	if p.area == nil || p.Nowhere && f.View.Type() == feature.None {
 		return true, nil
 	}
@@ -229,24 +185,4 @@ func typeOf(v *feature.View) string {
 		return ""
 	}
 	return v.Type().String()
-}
-
-// Found is a feature that a search has found, in bytes that are valid for as long as
-// the search says.
-type Found struct {
-	ID       []byte
-	View     feature.View
-	Value    []byte // of the record: what View looks into
-	Revision uint64
-	Expiry   time.Duration // since the Unix epoch; 0: never
-	Now      time.Duration // when it was found
-	Distance float64       // of a nearest feature
-}
-
-// Expires is Expiry as a time, zero for never.
-func (f *Found) Expires() time.Time {
-	if f.Expiry == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, int64(f.Expiry))
 }

@@ -1,4 +1,4 @@
-package store
+package query
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"unsafe"
 
 	"github.com/paulmach/orb"
 
@@ -43,6 +44,10 @@ const (
 	spareRefs  = 1024
 )
 
+// foundBytes is what a Found takes besides its id and value, with its places in the
+// heap and the maps of a nearest.
+const foundBytes = int64(unsafe.Sizeof(near{})) + 64
+
 // near is a feature with its distance, in memory of its own.
 type near struct {
 	Found
@@ -64,17 +69,19 @@ func (a *near) set(f *Found, ref record.Ref) {
 }
 
 // held returns the bytes that it takes.
-func (a *near) held() int64 { return int64(cap(a.mem)) + cloneBytes }
+func (a *near) held() int64 { return int64(cap(a.mem)) + foundBytes }
 
 // Collect begins a search.
 func (q *PreparedNearest) Collect() *NearestSoFar {
 	n := new(NearestSoFar)
-	n.begin(q)
+	n.Begin(q, nil)
 	return n
 }
 
-func (n *NearestSoFar) begin(q *PreparedNearest) {
-	n.q = q
+// Begin begins a search in memory that n has. Filters and distances are divided into
+// steps; nil: they are not.
+func (n *NearestSoFar) Begin(q *PreparedNearest, steps *feature.Steps) {
+	n.q, n.steps = q, steps
 	if n.refs == nil {
 		n.refs = map[record.Ref]struct{}{}
 	}
@@ -83,8 +90,8 @@ func (n *NearestSoFar) begin(q *PreparedNearest) {
 	}
 }
 
-// end keeps memory for the next search.
-func (n *NearestSoFar) end() {
+// End keeps memory for the next search.
+func (n *NearestSoFar) End() {
 	for _, c := range n.best {
 		if len(n.spare) < fewBest && cap(c.mem) <= spareBytes {
 			c.Found = Found{}
@@ -101,6 +108,9 @@ func (n *NearestSoFar) end() {
 	clear(n.refs)
 	n.q, n.ids, n.held = nil, nil, 0
 }
+
+// Query is what is searched for.
+func (n *NearestSoFar) Query() *PreparedNearest { return n.q }
 
 // Held returns the bytes that it keeps.
 func (n *NearestSoFar) Held() int64 { return n.held }

@@ -1,4 +1,4 @@
-package store
+package query
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/fault"
 )
 
 // Feature is a place: an id, a geometry, properties.
@@ -43,37 +44,34 @@ func (f *Found) Feature() Feature {
 	}
 }
 
-// open finds the View in the value.
-func (f *Found) open() (err error) {
+// Open finds the View in the value.
+func (f *Found) Open() (err error) {
 	f.View, err = feature.Open(f.Value)
 	return err
 }
 
-// encode checks a feature, and returns its bytes.
-func (f *Feature) encode(s feature.Space) ([]byte, error) {
+// Encode checks a feature, and returns its bytes.
+func (f *Feature) Encode(s feature.Space) ([]byte, error) {
 	if err := feature.CheckID(f.ID); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFeature, err)
+		return nil, fmt.Errorf("%w: %w", fault.ErrFeature, err)
 	}
 	g, z, err := feature.NormaliseZ(f.Geometry, f.Altitudes, feature.Options{Space: s})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
+		return nil, fmt.Errorf("%w: %q: %w", fault.ErrFeature, f.ID, err)
 	}
 	p, err := feature.CompactProperties(f.Properties)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
+		return nil, fmt.Errorf("%w: %q: %w", fault.ErrFeature, f.ID, err)
 	}
 	b, err := feature.AppendZ(nil, g, z, p)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %q: %w", ErrFeature, f.ID, err)
+		return nil, fmt.Errorf("%w: %q: %w", fault.ErrFeature, f.ID, err)
 	}
 	return b, nil
 }
 
-// NewID returns an id like those that Put makes.
-func (c *Collection) NewID() string { return newID(c.st.now()) }
-
-// newID is a UUIDv7: ids that are made sequentially are nearly in order.
-func newID(now time.Duration) string {
+// NewID makes an id, a UUIDv7: ids that are made sequentially are nearly in order.
+func NewID(now time.Duration) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // It never fails.
 	binary.BigEndian.PutUint64(b[:], uint64(now/time.Millisecond)<<16|uint64(b[6])<<8|uint64(b[7]))
@@ -89,25 +87,20 @@ func newID(now time.Duration) string {
 	return string(t[:])
 }
 
-// expiry is a time in a record, 0 for never.
-func expiry(t time.Time) time.Duration {
+// Encode checks a feature for a space, and returns its id, which is made if it has
+// none, and its bytes, for PutEncoded.
+func Encode(f Feature, s feature.Space) (id string, value []byte, err error) {
+	if f.ID == "" {
+		f.ID = NewID(time.Duration(time.Now().UnixNano()))
+	}
+	value, err = f.Encode(s)
+	return f.ID, value, err
+}
+
+// Expiry is when a feature expires, since the Unix epoch, 0 for never.
+func Expiry(t time.Time) time.Duration {
 	if t.IsZero() {
 		return 0
 	}
 	return time.Duration(t.UnixNano())
 }
-
-func duration(ns int64) time.Duration { return time.Duration(ns) }
-
-// Encode checks a feature for a space, and returns its id, which is made if it has
-// none, and its bytes, for PutEncoded.
-func Encode(f Feature, s feature.Space) (id string, value []byte, err error) {
-	if f.ID == "" {
-		f.ID = newID(time.Duration(time.Now().UnixNano()))
-	}
-	value, err = f.encode(s)
-	return f.ID, value, err
-}
-
-// Expiry is when a feature expires, since the Unix epoch, 0 for never.
-func Expiry(t time.Time) time.Duration { return expiry(t) }
