@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -71,7 +72,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 			return nil, fmt.Errorf("%w: of %d points %d are in features of %s", bench.ErrConfig, tries, len(points), job.Countries)
 		}
 	}
-	s := &Sample{Latency: bench.NewLatency(), More: map[string]float64{"countries": float64(len(all))}}
+	s := &Sample{Latency: latency.New(), More: map[string]float64{"countries": float64(len(all))}}
 	for i := range countryChecks {
 		found = 0
 		if err := c.Search(ctx, points[i], count); err != nil {

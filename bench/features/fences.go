@@ -14,8 +14,8 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -89,7 +89,7 @@ func fences(ctx context.Context, job LocalJob) (*Sample, error) {
 			return nil, err
 		}
 	}
-	s := &Sample{Latency: bench.NewLatency()}
+	s := &Sample{Latency: latency.New()}
 	if err := v.run(ctx, job.Duration, s); err != nil {
 		return nil, err
 	}

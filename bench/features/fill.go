@@ -11,6 +11,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -129,7 +130,7 @@ func loadRing(ctx context.Context, job LoadJob, note func(string), began time.Ti
 		return nil, err
 	}
 	s := &Sample{
-		Elapsed: last.Wall - first.Wall, CPU: last.CPU - first.CPU, Latency: bench.NewLatency(),
+		Elapsed: last.Wall - first.Wall, CPU: last.CPU - first.CPU, Latency: latency.New(),
 		Ops: int64(d.Len()), Features: int64(d.Len()), Found: int64(n), Wanted: int64(d.Len()),
 	}
 	if n != d.Len() {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -83,7 +83,7 @@ func TestFences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &Sample{Latency: bench.NewLatency()}
+	s := &Sample{Latency: latency.New()}
 	if err := v.run(t.Context(), 20*time.Millisecond, s); err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
 	ways "github.com/catfish-index/catfish/fastmsg/fetch"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -68,8 +68,8 @@ type sim struct {
 	latency time.Duration    // one way, see Fabric
 	inserts int              // next of the workload's
 	n       counts
-	all     *bench.Latency
-	byOp    [2]*bench.Latency // searches, inserts
+	all     *latency.Distribution
+	byOp    [2]*latency.Distribution // searches, inserts
 }
 
 // counts counts since the warm-up.
@@ -115,8 +115,8 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		clients: make([]client, cfg.Clients),
 		calls:   make([]call, cfg.Clients*cfg.InFlight),
 		latency: time.Duration(cl.Fabric.LatencyNs),
-		all:     bench.NewLatency(),
-		byOp:    [2]*bench.Latency{bench.NewLatency(), bench.NewLatency()},
+		all:     latency.New(),
+		byOp:    [2]*latency.Distribution{latency.New(), latency.New()},
 	}
 	s.clock = func() time.Time { return time.Unix(0, s.now) }
 	serverNIC, clientNIC := cl.Server.NIC, cl.Client.NIC
