@@ -13,7 +13,6 @@ import (
 	failures "github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // Reasons of the calls on features and collections. docs/api.md lists the status
@@ -103,11 +102,6 @@ func describe(m map[string]string, err error) {
 	if errors.As(err, &f) {
 		m[MetadataLine], m[MetadataColumn] = strconv.Itoa(f.Line), strconv.Itoa(f.Column)
 	}
-}
-
-// searchesAgain reports whether a watch cannot continue where it was.
-func searchesAgain(err error) bool {
-	return errors.Is(err, store.ErrLagged) || errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)
 }
 
 // resource is what was not found, or exists already.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,21 +21,9 @@ const (
 	// reports its progress.
 	DefaultWatchProgress = 15 * time.Second
 
-	// watchUnits is the number of areas as which a watcher counts in addition to its
-	// own, as in catfish.Server: a store's default limits are then reached together.
-	watchUnits = 100
-	// watchAreas is the default of store.WatchLimits.Areas, for a backend that has
-	// none of its own.
-	watchAreas = 1_000_000
-	// areaBytes is what an area takes. A watcher takes 20 times that in addition
-	// (store.WatchLimits). The additional bytes of a polygon count as areas do.
-	areaBytes = 1 << 10
 	// MaxWatchAreas is the maximum number of areas of one Watch: boxes with a filter
 	// and a name of some 100 bytes fill the largest message.
 	MaxWatchAreas = 10_000
-
-	// watchTurn is how many events are taken before others get the scheduling slot.
-	watchTurn = 64
 )
 
 // errStopping ends watches, which have no end of their own.
@@ -47,13 +34,13 @@ var errStopping = errors.New("api: the server is stopping; watch on behind the l
 type watchLimiter interface{ WatchLimits() store.WatchLimits }
 
 // newWatchBudget returns the budget for the watches of a backend, or before one
-// is loaded. A source may use a quarter, and another quarter over RDMA.
+// is loaded.
 func newWatchBudget(b FeatureBackend) *limits.Budget {
-	areas := int64(watchAreas)
+	var of store.WatchLimits
 	if l, ok := b.(watchLimiter); ok {
-		areas = int64(cmp.Or(l.WatchLimits().Areas, watchAreas))
+		of = l.WatchLimits()
 	}
-	return limits.NewBudget("areas watched over gRPC", areas, (areas+3)/4)
+	return limits.NewWatchBudget("areas watched over gRPC", of.Areas)
 }
 
 // featureWatch is one Watch.
@@ -62,13 +49,12 @@ type featureWatch struct {
 	ctx    context.Context
 	stream grpc.ServerStream
 	req    *catfishv1.FeatureServiceWatchRequest
-	w      *store.Watcher
+	f      store.Follower
 	budget *limits.Budget
 	sel    selection
 	bytes  int64 // held in addition to the batch
 	batch  []byte
-	in     int    // events in it
-	resume uint64 // revision sent, or in the batch
+	in     int // events in it
 }
 
 // Watch sends the events that the collection's log has for the query, or areas.
@@ -89,7 +75,7 @@ func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
 	})
 	defer account.Close()
 	if err = w.begin(c, account); err == nil {
-		defer w.w.Close()
+		defer w.f.Close()
 		err = w.run()
 	}
 	return failed(ctx, name, w.resumable(err))
@@ -110,22 +96,23 @@ func (r *featureWatch) begin(c FeatureCollection, account *limits.Account) (err 
 	if r.sel, err = selectionOf(r.req.GetSelection()); err != nil {
 		return err
 	}
-	r.w, err = c.Watch(r.ctx, store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()})
+	w, err := c.Watch(r.ctx, store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()})
 	if err != nil {
 		return err
 	}
+	r.f = store.Follower{Watcher: w, Slots: r.turns, Source: sourceOf(r.ctx), At: w.Revision()}
 	if err = r.add(c, areas, account); err != nil {
-		r.w.Close()
+		w.Close()
 	}
 	return err
 }
 
 // count counts these watchers and areas.
 func (r *featureWatch) count(account *limits.Account, watchers, areas int64) error {
-	if err := account.Take(watchers*watchUnits + areas); err != nil {
+	if err := account.Take(watchers*limits.WatcherUnits + areas); err != nil {
 		return overBudget(r.budget, ReasonWatchLimit, busyRetry, err)
 	}
-	r.bytes += (20*watchers + areas) * areaBytes
+	r.bytes += watchers*limits.WatcherBytes + areas*limits.AreaBytes
 	return hold(r.ctx, r.bytes)
 }
 
@@ -152,7 +139,7 @@ func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, 
 			err = r.count(account, 0, int64(store.WatchWeight(&q))-1)
 		}
 		if err == nil {
-			if err = r.w.Add(a.GetName(), q); errors.Is(err, store.ErrQuery) {
+			if err = r.f.Add(a.GetName(), q); errors.Is(err, store.ErrQuery) {
 				err = ofQuery(field, err)
 			}
 		}
@@ -165,14 +152,11 @@ func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, 
 
 // run sends events until something ends it.
 func (r *featureWatch) run() error {
-	r.resume = r.w.Revision()
 	if err := r.send(); err != nil { // Confirms the watch.
 		return err
 	}
 	for {
-		wait, done := context.WithTimeout(r.ctx, r.options.watchProgress)
-		err := r.gather(wait)
-		done()
+		err := r.f.Gather(r.ctx, r.options.watchProgress, r)
 		// Events that precede an error are sent before it.
 		if err == nil || r.in > 0 {
 			if sent := r.send(); sent != nil {
@@ -185,60 +169,20 @@ func (r *featureWatch) run() error {
 	}
 }
 
-// gather waits for events until wait ends, and takes a batch of them.
-func (r *featureWatch) gather(wait context.Context) error {
-	for {
-		var idle bool
-		var err error
-		if turned := r.turns.RunStep(r.ctx, sourceOf(r.ctx), func() { idle, err = r.some(store.Soon()) }); turned != nil {
-			return turned
-		}
-		if errors.Is(err, store.ErrBudget) {
-			idle, err = r.long()
-		}
-		switch {
-		case err != nil, r.full(), idle && (r.in > 0 || wait.Err() != nil):
-			return err
-		case idle:
-			r.w.Wait(wait)
-		}
-	}
+// Filled is for store.Follower.
+func (r *featureWatch) Filled() (some, full bool) {
+	return r.in > 0, r.in >= BatchItems || len(r.batch) >= batchBytes
 }
 
-func (r *featureWatch) full() bool { return r.in >= BatchItems || len(r.batch) >= batchBytes }
-
-// long continues with events that take long, in several scheduling slots.
-func (r *featureWatch) long() (idle bool, err error) {
-	p := r.pacer(r.ctx)
-	defer p.end()
-	if err := p.pace(); err != nil {
-		return false, err
+// Take appends an event to the batch. One that could not be built ends the watch.
+func (r *featureWatch) Take(e *store.Event, failed error, _ *feature.Steps) (err error) {
+	if failed != nil {
+		return ofFeature(e.ID, failed)
 	}
-	return r.some(&feature.Steps{Pause: p.Tick})
-}
-
-// some takes some events, in steps. It is idle if none are left.
-func (r *featureWatch) some(steps *feature.Steps) (idle bool, err error) {
-	for n := 0; n < watchTurn && !r.full(); n++ {
-		e, ok, err := r.w.TryIn(steps)
-		switch {
-		case err != nil && ok: // The event could not be built, and is not sent.
-			r.resume = e.Resume
-			return false, ofFeature(e.ID, err)
-		case err != nil:
-			return false, err
-		case !ok:
-			r.resume = r.w.Revision()
-			return true, nil
-		}
-		if r.resume = e.Resume; e.Kind != query.Progress {
-			if r.batch, err = r.appendEvent(r.batch, &e); err != nil {
-				return false, err
-			}
-			r.in++
-		}
+	if r.batch, err = r.appendEvent(r.batch, e); err == nil {
+		r.in++
 	}
-	return false, nil
+	return err
 }
 
 // Fields of FeatureServiceWatchResponse and FeatureEvent, in wire form as
@@ -302,9 +246,9 @@ func (r *featureWatch) appendEvent(b []byte, e *store.Event) (_ []byte, err erro
 // it.
 func (r *featureWatch) send() error {
 	b := protowire.AppendTag(r.batch, revisionField, protowire.VarintType)
-	b = protowire.AppendVarint(b, r.resume)
+	b = protowire.AppendVarint(b, r.f.At)
 	b = protowire.AppendTag(b, historyField, protowire.Fixed64Type)
-	b = protowire.AppendFixed64(b, r.w.History())
+	b = protowire.AppendFixed64(b, r.f.History())
 	large := cap(b) > poolBytes
 	if large {
 		if err := hold(r.ctx, r.bytes+int64(cap(b))); err != nil {
@@ -334,8 +278,8 @@ func (r *featureWatch) resumable(err error) error {
 		err = why
 	}
 	// The watcher reports that its collection was dropped.
-	if errors.Is(err, store.ErrUnknownCollection) || searchesAgain(err) || r.resume == 0 {
+	if errors.Is(err, store.ErrUnknownCollection) || store.SearchAgain(err) || r.f.At == 0 {
 		return err
 	}
-	return &watchError{r.resume, err}
+	return &watchError{r.f.At, err}
 }

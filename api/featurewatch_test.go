@@ -18,6 +18,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -395,7 +396,7 @@ func TestFeatureWatchCountsPolygons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b := areas(); b.Used != watchUnits+1+40 || b.Limit != 1000 || b.Share != 250 {
+	if b := areas(); b.Used != limits.WatcherUnits+1+40 || b.Limit != 1000 || b.Share != 250 {
 		t.Errorf("%+v", b)
 	}
 	other, err := begin()

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -113,7 +112,7 @@ func (e *watchError) Unwrap() error { return e.err }
 
 // searchAgain makes one error name the remedy, whatever the reason is.
 func searchAgain(err error) error {
-	if (errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)) && !errors.Is(err, store.ErrLagged) {
+	if store.SearchAgain(err) && !errors.Is(err, store.ErrLagged) {
 		return fmt.Errorf("%w: %w", store.ErrLagged, err)
 	}
 	return err

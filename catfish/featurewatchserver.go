@@ -9,7 +9,6 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Watches, at the server
@@ -44,11 +43,6 @@ const (
 	// maxWatches bounds the watchers of a connection: if all of them wait, most of
 	// maxLater are left to other requests.
 	maxWatches = maxLater / 4
-	// watchUnits is what a watcher counts besides its areas, so that both WatchLimits
-	// of a store (10,000 watchers, 1,000,000 areas) are reached together.
-	watchUnits = 100
-	// watchedAreas is the default of WatchLimits.Areas.
-	watchedAreas = 1_000_000
 	// mostWait bounds the wait of a request.
 	mostWait = 30 * time.Second
 	// watchIdle is how long a watcher waits for its client's next request.
@@ -58,8 +52,6 @@ const (
 	// watchBytes is when an answer is full: some hundred events, and 1 ms of the
 	// smallest connection that is served well.
 	watchBytes = 256 << 10
-	// watchTurn is how many events are taken in a scheduling slot.
-	watchTurn = 64
 )
 
 // watching is a watch request that is answered later.
@@ -123,13 +115,13 @@ func (q *watching) begin(a lateAnswer) {
 }
 
 func (q *watching) run(ctx context.Context, w *watch, d *doing) ([]byte, error) {
-	if w.w == nil {
+	if w.f.Watcher == nil {
 		if err := q.watch(w, d); err != nil {
 			q.giveBack(w, false)
 			return nil, q.why(err)
 		}
 		if q.req.from == 0 { // The client needs the revision at which the watch begins.
-			out := appendWatchHead(nil, w.w.History(), w.pos)
+			out := appendWatchHead(nil, w.f.History(), w.f.At)
 			q.giveBack(w, true)
 			return out, nil
 		}
@@ -162,7 +154,7 @@ func (q *watching) take(stop context.CancelFunc) (*watch, error) {
 	switch {
 	case w != nil && w.stop != nil:
 		return nil, fmt.Errorf("%w: two requests for watch %d at once", ErrProtocol, q.req.id)
-	case w != nil && w.pos != q.req.from:
+	case w != nil && w.f.At != q.req.from:
 		set.drop(q.req.id)
 		w = nil
 	}
@@ -206,78 +198,59 @@ func (q *watching) watch(w *watch, d *doing) (err error) {
 	}
 	w.account = q.s.watchBudget.Open(q.source, func(error) { q.set.end(q.req.id) })
 	// A polygon counts about 1 more for each KB.
-	if err := w.account.Take(int64(watchUnits + len(areas) + len(q.payload)>>10)); err != nil {
+	if err := w.account.Take(int64(limits.WatcherUnits + len(areas) + len(q.payload)>>10)); err != nil {
 		return err
 	}
-	w.w, err = q.c.features.Watch(q.s.ctx, store.WatchOptions{From: q.req.from, History: q.req.history})
+	of, err := q.c.features.Watch(q.s.ctx, store.WatchOptions{From: q.req.from, History: q.req.history})
 	if err != nil {
 		return err
 	}
+	w.f = store.Follower{Watcher: of, Slots: q.s.turns, Source: q.source, At: of.Revision()}
 	for _, a := range areas {
 		if err := d.pause(); err != nil {
 			return err
 		}
-		if err := w.w.Add(a.name, a.query); err != nil {
+		if err := of.Add(a.name, a.query); err != nil {
 			return err
 		}
 	}
-	w.pos = w.w.Revision()
 	return nil
 }
 
-// answer waits for events, and takes as many as there are.
+// answer waits for events, and takes as many as there are. An error that ends the
+// watcher is the answer to the next request, if there are events before it.
 func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, error) {
-	wait, done := context.WithTimeout(ctx, min(time.Duration(q.req.waitMs)*time.Millisecond, mostWait))
-	defer done()
-	out := appendWatchHead(nil, w.w.History(), 0)
-	for more := true; more; {
-		if err := d.pause(); err != nil { // Its error says why ctx has ended.
-			return nil, err
-		}
-		var idle bool
-		var err error
-		out, idle, err = q.some(w, out, d)
-		has := len(out) > watchAnswerBytes
-		switch {
-		case err != nil && !has:
-			return nil, err
-		case idle && !has && wait.Err() == nil:
-			d.End()
-			w.w.Wait(wait)
-		default: // An error that ends the watcher is the answer to the next request.
-			more = err == nil && !idle && len(out) < watchBytes
-		}
+	d.End() // The follower takes slots of its own.
+	b := &watchAnswer{out: appendWatchHead(nil, w.f.History(), 0), old: q.req.flags&watchOld != 0, d: d}
+	err := w.f.Gather(ctx, min(time.Duration(q.req.waitMs)*time.Millisecond, mostWait), b)
+	if some, _ := b.Filled(); err != nil && !some {
+		return nil, err
 	}
-	binary.LittleEndian.PutUint64(out[8:], w.pos)
-	return out, nil
+	binary.LittleEndian.PutUint64(b.out[8:], w.f.At)
+	return b.out, nil
 }
 
-// some takes some of the events. idle: there are none left. out counts against
-// the connection's account as it grows; if the account has no room, there is no
+// watchAnswer is filled by a store.Follower.
+type watchAnswer struct {
+	out []byte
+	old bool
+	d   *doing
+}
+
+func (a *watchAnswer) Filled() (some, full bool) {
+	return len(a.out) > watchAnswerBytes, len(a.out) >= watchBytes
+}
+
+// Take appends an event, or its failure, which ends the answer. The answer counts
+// against the connection's account as it grows; if the account has no room, there is no
 // answer.
-func (q *watching) some(w *watch, out []byte, d *doing) (_ []byte, idle bool, err error) {
-	steps := &feature.Steps{Pause: d.pause}
-	for n := 0; n < watchTurn && len(out) < watchBytes; n++ {
-		e, ok, err := w.w.TryIn(steps)
-		switch {
-		case ok:
-			if w.pos = e.Resume; e.Kind != query.Progress || err != nil {
-				out = appendEvent(out, &e, q.req.flags&watchOld != 0, err)
-				if busy := d.answers(cap(out)); busy != nil {
-					return nil, false, busy
-				}
-			}
-			if err != nil {
-				return out, false, err
-			}
-		case err != nil:
-			return out, false, err
-		default:
-			w.pos = w.w.Revision()
-			return out, true, nil
-		}
+func (a *watchAnswer) Take(e *store.Event, failed error, _ *feature.Steps) error {
+	a.out = appendEvent(a.out, e, a.old, failed)
+	if busy := a.d.answers(cap(a.out)); busy != nil {
+		a.out = nil
+		return busy
 	}
-	return out, false, nil
+	return failed
 }
 
 const watchAnswerBytes = 16 // before the events

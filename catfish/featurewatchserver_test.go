@@ -12,6 +12,7 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -123,7 +124,7 @@ func TestWatchesWait(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			if got, want := p.held(), int64(maxWatches*(watchUnits+1)); got != want {
+			if got, want := p.held(), int64(maxWatches*(limits.WatcherUnits+1)); got != want {
 				t.Errorf("%d held, want %d", got, want)
 			}
 			s.watchSets.expire(s.now())
@@ -151,7 +152,7 @@ func TestWatchesWait(t *testing.T) {
 
 // A source may have a quarter of all areas.
 func TestWatchBudget(t *testing.T) {
-	s := startFeatures(t, ServerOptions{Watch: store.WatchLimits{Areas: 8 * watchUnits}})
+	s := startFeatures(t, ServerOptions{Watch: store.WatchLimits{Areas: 8 * limits.WatcherUnits}})
 	p, _ := newPolls(t, s, TransportTCP)
 	p.begin(1)
 	if _, err := p.poll(t.Context(), watchRequest{id: 2}); !errors.Is(err, ErrBusy) {

@@ -1,7 +1,6 @@
 package catfish
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -10,17 +9,9 @@ import (
 	"github.com/catfish-index/catfish/store"
 )
 
-// newWatchBudget: a source may use a quarter, as over gRPC, so that a source that uses
-// both leaves half to others.
-func newWatchBudget(l store.WatchLimits) *limits.Budget {
-	areas := int64(cmp.Or(l.Areas, watchedAreas))
-	return limits.NewBudget("watched areas", areas, (areas+3)/4)
-}
-
 // watch is a connection's watcher of one id.
 type watch struct {
-	w       *store.Watcher
-	pos     uint64 // of the last answer
+	f       store.Follower // its At is that of the last answer
 	account *limits.Account
 	last    time.Duration      // time of the last answer, by Server.now
 	stop    context.CancelFunc // of the request that owns it; nil: none
@@ -29,8 +20,8 @@ type watch struct {
 
 // close ends a watcher that no request owns.
 func (w *watch) close() {
-	if w.w != nil {
-		w.w.Close()
+	if w.f.Watcher != nil {
+		w.f.Close()
 	}
 	w.account.Close()
 }

@@ -115,7 +115,7 @@ func newServer(opts ServerOptions) (*Server, error) {
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
 		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
-		budgets:     newBudgets(opts.MemoryLimit), turns: limits.NewLongSlots(), checks: newChecks(), watchBudget: newWatchBudget(opts.Watch),
+		budgets:     newBudgets(opts.MemoryLimit), turns: limits.NewLongSlots(), checks: newChecks(), watchBudget: limits.NewWatchBudget("watched areas", opts.Watch.Areas),
 		meters: newMeters(&opts),
 		quiet:  quietlog.New(opts.Logger.Handler(), time.Now),
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store/disk"
 )
 
@@ -31,7 +32,7 @@ func (l WatchLimits) withDefaults() (WatchLimits, error) {
 	for _, x := range []struct {
 		n *int
 		d int
-	}{{&l.Watchers, 10_000}, {&l.WatcherAreas, 200_000}, {&l.Areas, 1_000_000}, {&l.Changes, 1 << 16}} {
+	}{{&l.Watchers, 10_000}, {&l.WatcherAreas, 200_000}, {&l.Areas, limits.WatchedAreas}, {&l.Changes, 1 << 16}} {
 		if *x.n < 0 {
 			return l, fmt.Errorf("%w: %d in the limits of watchers, want 0 or more", ErrOptions, *x.n)
 		}

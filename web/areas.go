@@ -84,7 +84,7 @@ func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error
 	if err != nil {
 		return nil, err
 	}
-	size := watcherBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
+	size := limits.WatcherBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
 	all, filters := make(map[string]*followed, len(specs)), map[string]*followed{}
 	for i := range specs {
 		if err := q.turns.Tick(); err != nil {
@@ -98,7 +98,7 @@ func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error
 		if err != nil {
 			return nil, ofArea(s.Name, err)
 		}
-		size += int64(store.WatchWeight(&a.query))*areaBytes + int64(len(s.Name)+len(s.Filter))*compiledBytes
+		size += int64(store.WatchWeight(&a.query))*limits.AreaBytes + int64(len(s.Name)+len(s.Filter))*compiledBytes
 		if err := q.hold(&q.holds.search, size); err != nil {
 			return nil, err
 		}
@@ -114,7 +114,7 @@ func (q *request) followedBox(c api.FeatureCollection) (map[string]*followed, er
 	if err != nil {
 		return nil, err
 	}
-	size := watcherBytes + int64(store.WatchWeight(&query))*areaBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
+	size := limits.WatcherBytes + int64(store.WatchWeight(&query))*limits.AreaBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
 	return map[string]*followed{"": {query, rest}}, q.hold(&q.holds.search, size)
 }
 

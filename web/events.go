@@ -10,9 +10,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -31,28 +29,21 @@ import (
 const (
 	eventsPattern = "/collections/{collectionId}/events"
 
-	// watcherBytes is the memory of a watcher, and areaBytes the memory of its area per
-	// unit of weight (store.WatchLimits).
-	watcherBytes, areaBytes = 20 << 10, 1 << 10
 	// compiledBytes is the most memory that a condition takes per byte of its text: the
 	// longest condition takes 300 KB.
 	compiledBytes = 80
-	// eventsTurn is the number of events in one quantum, and eventsBatch the size at
-	// which pending events are written.
-	eventsTurn, eventsBatch = 64, 64 << 10
+	// eventsBatch is the size at which pending events are written.
+	eventsBatch = 64 << 10
 )
 
 // following is one client that follows an area, or several named areas.
 type following struct {
 	*eventWriter
-	c     api.FeatureCollection
-	areas map[string]*followed // by name; a single area may have none
-	w     *store.Watcher
-	at    position // the client has, or will have, all events up to it
-	begun position // where it began
-
-	held   *store.Event // not judged yet; nil: none
-	failed error        // the error of held
+	c        api.FeatureCollection
+	areas    map[string]*followed // by name; a single area may have none
+	follower store.Follower
+	at       position // the client has, or will have, all events up to it
+	begun    position // where it began
 }
 
 // events streams the writes to an area from now on, or after the given event.
@@ -76,7 +67,7 @@ func (q *request) events() error {
 	if err != nil {
 		return err
 	}
-	defer func() { f.w.Close() }()
+	defer func() { f.follower.Close() }()
 	f.begin()
 	if q.r.Method == http.MethodHead {
 		return nil
@@ -123,7 +114,7 @@ func (f *following) watch() (lost, err error) {
 		lost = errors.New("revision 0 is before all writes") // Watch takes 0 for now.
 	}
 	w, err := f.c.Watch(f.ctx, from)
-	if searchAgain(err) {
+	if store.SearchAgain(err) {
 		lost = err
 		w, err = f.c.Watch(f.ctx, store.WatchOptions{})
 	}
@@ -141,57 +132,36 @@ func (f *following) watch() (lost, err error) {
 		}
 	}
 	f.turns.End()
-	f.w = w
+	f.follower = store.Follower{Watcher: w, Slots: f.host, Source: f.source, At: w.Revision()}
 	next := f.at.next
 	if f.areas[next.name] == nil || w.Revision() != f.at.revision {
 		next = mark{} // another area, or another revision: repeat an event rather than lose one
 	}
-	f.at = position{f.w.Revision(), f.w.History(), next}
+	f.at = position{w.Revision(), w.History(), next}
 	f.begun = f.at
 	return lost, nil
-}
-
-// searchAgain reports whether an error means that events are lost.
-func searchAgain(err error) bool {
-	return errors.Is(err, store.ErrLagged) || errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)
 }
 
 // gather waits for events, at most eventsInterval. It returns when there is something
 // to write, or with the reason to end the stream.
 func (f *following) gather() error {
-	wait, done := context.WithTimeout(f.ctx, eventsInterval)
-	defer done()
-	for {
-		var idle bool
-		var err error
-		if turned := f.host.RunStep(f.ctx, f.source, func() { idle, err = f.some(store.Soon()) }); turned != nil {
-			return turned
-		}
-		if errors.Is(err, store.ErrBudget) {
-			idle, err = f.long()
-		}
-		switch {
-		case searchAgain(err):
-			return f.again(err)
-		case err != nil:
-			return err
-		case len(f.batch) >= eventsBatch || idle && len(f.batch) > 0:
-			return nil
-		case idle && wait.Err() != nil:
-			if err := context.Cause(f.ctx); err != nil {
-				return err
-			}
-			return f.progress()
-		case idle:
-			f.w.Wait(wait)
-		}
+	err := f.follower.Gather(f.ctx, eventsInterval, f)
+	f.at.moveTo(f.follower.At)
+	switch {
+	case store.SearchAgain(err):
+		return f.again(err)
+	case err != nil, len(f.batch) > 0:
+		return err
+	case f.ctx.Err() != nil:
+		return context.Cause(f.ctx)
 	}
+	return f.progress()
 }
 
 // again restarts the watch from now on. If the collection was swapped, it watches the
 // one that has the name now.
 func (f *following) again(why error) error {
-	f.w.Close()
+	f.follower.Close()
 	c, err := f.find(access.Read)
 	if err != nil {
 		return err
@@ -203,52 +173,29 @@ func (f *following) again(why error) error {
 	return f.reset(why)
 }
 
-// long resumes judging that ran out of steps, in several scheduling slots.
-func (f *following) long() (idle bool, err error) {
-	p := &limits.Pacer{Of: f.host, Ctx: f.ctx, Source: f.source}
-	defer p.End()
-	if err := p.Pause(); err != nil {
-		return false, err
-	}
-	return f.some(&feature.Steps{Pause: p.Tick})
+// Filled is for store.Follower.
+func (f *following) Filled() (some, full bool) {
+	return len(f.batch) > 0, len(f.batch) >= eventsBatch
 }
 
-// some takes some events, in steps. It is idle if no events are left.
-func (f *following) some(steps *feature.Steps) (idle bool, err error) {
-	for n := 0; n < eventsTurn && len(f.batch) < eventsBatch; n++ {
-		if f.held == nil {
-			e, ok, err := f.w.TryIn(steps)
-			if err != nil && !ok {
-				return false, err
-			}
-			if !ok {
-				f.at.moveTo(f.w.Revision())
-				return true, nil
-			}
-			if f.begun.has(&e) {
-				continue
-			}
-			f.held, f.failed = &e, err
-			f.at.moveAfter(&e)
-		}
-		e, err := f.held, f.failed
-		if err == nil {
-			if err = f.judge(e, steps); err != nil && errors.Is(err, steps.Err()) {
-				return false, err
-			}
-		}
-		f.held = nil
-		switch {
-		case err != nil: // It is unknown whether the feature matches.
-			err = f.reset(err)
-		case e.Kind != query.Progress:
-			err = f.changed(e)
-		}
-		if err != nil {
-			return false, err
+// Take writes an event, unless the client has it.
+func (f *following) Take(e *store.Event, failed error, steps *feature.Steps) error {
+	if f.begun.has(e) {
+		return nil
+	}
+	if failed == nil {
+		if failed = f.judge(e, steps); failed != nil && errors.Is(failed, steps.Err()) {
+			return failed
 		}
 	}
-	return false, nil
+	f.at.moveAfter(e)
+	switch {
+	case failed != nil: // It is unknown whether the feature matches.
+		return f.reset(failed)
+	case e.Kind == query.Progress:
+		return nil
+	}
+	return f.changed(e)
 }
 
 // judge turns an event of the query into one of the whole filter.

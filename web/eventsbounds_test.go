@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // eventsInBubble calls f with a server and its store in a synctest bubble, whose clock
@@ -80,7 +81,7 @@ func TestEventsSlowReader(t *testing.T) {
 		}
 		synctest.Wait()
 		// At most one write's data waits for the slow client.
-		if u := w.answers.Use(); u.Used > 2*(requestBytes+watcherBytes+areaBytes)+3*eventsBatch {
+		if u := w.answers.Use(); u.Used > 2*(requestBytes+limits.WatcherBytes+limits.AreaBytes)+3*eventsBatch {
 			t.Errorf("%+v", u)
 		}
 		begun := time.Now()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // eventsOverHTTP2 is eventsInBubble with a client whose requests share one connection.
@@ -86,7 +88,7 @@ func TestEventsSlowReaderHTTP2(t *testing.T) {
 			t.Errorf("%+v", e)
 		}
 		synctest.Wait()
-		if u := w.answers.Use(); u.Used > requestBytes+watcherBytes+areaBytes+eventsBatch {
+		if u := w.answers.Use(); u.Used > requestBytes+limits.WatcherBytes+limits.AreaBytes+eventsBatch {
 			t.Errorf("%+v", u)
 		}
 	})
