@@ -94,7 +94,7 @@ func (b storeBackend) AlterFeatures(name string, o store.CollectionOptions) erro
 
 func (b storeBackend) DropFeatures(name string) (bool, error) { return b.Drop(name) }
 
-func (b storeBackend) SwapFeatures(_ context.Context, x, y string) error { return b.Swap(x, y) }
+func (b storeBackend) SwapFeatures(ctx context.Context, x, y string) error { return b.Swap(ctx, x, y) }
 
 // buffers are reused by searches.
 var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}

@@ -77,38 +77,6 @@ func (c *collection) ownTree() (*rstar.Tree, error) {
 	return c.tree, nil
 }
 
-// makeKept makes the store create a collection.
-func (f *features) makeKept(name string) (*collection, error) {
-	if f.s.opts.DataDir == "" {
-		return nil, fmt.Errorf("%w: boxes %q cannot be kept: the server has no data directory", ErrNotPermitted, name)
-	}
-	st, err := f.opened()
-	if err != nil {
-		return nil, err
-	}
-	b, err := st.CreateBoxes(name)
-	if err != nil {
-		f.mu.Lock()
-		delete(f.made, name) // The store has freed it.
-		f.mu.Unlock()
-		return nil, err
-	}
-	own := f.takeBoxes(b)
-	if own == nil {
-		return nil, fmt.Errorf("%w: collection %q was made by others", ErrServer, name)
-	}
-	return own, nil
-}
-
-// takeBoxes returns the collection whose memory was made for b.
-func (f *features) takeBoxes(b *store.Boxes) *collection {
-	own := f.takeMade(b.Name())
-	if own != nil {
-		own.boxes, own.tree = b, b.Tree()
-	}
-	return own
-}
-
 // keptWrite is a write to boxes that are kept.
 type keptWrite struct {
 	s     *Server

@@ -152,36 +152,49 @@ func (n newCollection) kind() string {
 // create makes a collection, unless there is one of that name. account is of the
 // client that requests it; nil: the server's owner does.
 func (cs *collections) create(name string, s *Server, what newCollection, account *limits.Account) (*collection, error) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
 	if c, err := cs.byName(name); err == nil {
 		account.Close()
-		err := c.isOf(what.kind())
-		if err == nil && what.keep && c.boxes == nil {
-			err = fmt.Errorf("%w: %q is in memory alone", store.ErrCollectionExists, name)
-		}
-		if err == nil && what.records != nil {
-			err = c.hasOptions(what.records)
-		}
-		if err != nil || what.features == nil {
-			return c, err
-		}
-		return c, c.features.Options().CheckSame(name, *what.features)
+		return c, c.fits(what)
 	}
-	var c *collection
 	err := checkName(name)
 	if err == nil && account != nil {
 		err = s.features.notYet() // The store may be loading one of that name.
 	}
-	if err == nil {
-		c, err = cs.make(name, s, what, account)
+	if err != nil {
+		account.Close()
+		return nil, err
 	}
+	if what.features != nil || what.keep {
+		return s.features.create(name, what, account)
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c, err := cs.byName(name); err == nil { // It was created meanwhile.
+		account.Close()
+		return c, c.fits(what)
+	}
+	c, err := cs.make(name, s, what, account)
 	if err != nil {
 		account.Close()
 		return nil, err
 	}
 	cs.publish(c)
 	return c, nil
+}
+
+// fits returns an error unless the collection is as what says.
+func (c *collection) fits(what newCollection) error {
+	err := c.isOf(what.kind())
+	switch {
+	case err != nil:
+	case what.keep && c.boxes == nil:
+		err = fmt.Errorf("%w: %q is in memory alone", store.ErrCollectionExists, c.name)
+	case what.records != nil:
+		err = c.hasOptions(what.records)
+	case what.features != nil:
+		err = c.features.Options().CheckSame(c.name, *what.features)
+	}
+	return err
 }
 
 func (cs *collections) publish(c *collection) {
@@ -224,29 +237,25 @@ func (cs *collections) numbers(n int) (nums []uint32, err error) {
 	return nums, nil
 }
 
-// make makes a collection in the first free slots.
-func (cs *collections) make(name string, s *Server, what newCollection, account *limits.Account) (*collection, error) {
+// room counts slots for a client, and returns the numbers of the first free ones.
+func (cs *collections) room(n int, account *limits.Account) (nums []uint32, err error) {
 	if cs.closed {
 		return nil, ErrClosed
 	}
-	n := what.slots()
 	if err := account.Take(int64(n)); err != nil {
 		return nil, err
 	}
-	nums, err := cs.numbers(n)
+	return cs.numbers(n)
+}
+
+// make makes a collection that is not the store's in the first free slots.
+func (cs *collections) make(name string, s *Server, what newCollection, account *limits.Account) (*collection, error) {
+	nums, err := cs.room(what.slots(), account)
 	if err != nil {
 		return nil, err
 	}
-	num := nums[0]
-	if what.features != nil || what.keep {
-		c, err := s.features.make(name, what)
-		if err == nil {
-			c.num, c.account = num, account
-		}
-		return c, err
-	}
 	c := withMemory()
-	c.num, c.name, c.account = num, name, account
+	c.num, c.name, c.account = nums[0], name, account
 	c.loading.Store(slices.Contains(s.opts.Loading, name))
 	fill := c.makeTree
 	if what.records != nil {

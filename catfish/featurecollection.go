@@ -51,7 +51,7 @@ func (s *Server) openStore() {
 		st, err := store.Open(s.ctx, store.Options{
 			Dir: s.opts.DataDir, Sync: s.opts.Sync, LogBytes: s.opts.LogBytes, AcceptLoss: s.opts.AcceptLoss,
 			SlabBytes: s.opts.SlabBytes, NodeBytes: s.opts.NodeBytes, Strategy: s.opts.Strategy, BootID: s.bootID,
-			Memory: f.memory, Logger: s.log, Now: s.now, Watch: s.opts.Watch,
+			Memory: f.memory, Owner: f, Logger: s.log, Now: s.now, Watch: s.opts.Watch,
 		})
 		if err == nil {
 			// Server.Close waits for requests that wait for the disk.
@@ -79,13 +79,13 @@ func (s *Server) openStore() {
 func (f *features) serve(st *store.Store) error {
 	var all []*collection
 	for _, c := range st.Collections() {
-		own := f.take(c)
+		own := f.take(c.Name(), store.Made{Features: c})
 		_, fixed := f.s.opts.Features[own.name]
 		own.kept = !fixed
 		all = append(all, own)
 	}
 	for _, b := range st.AllBoxes() {
-		own := f.takeBoxes(b)
+		own := f.take(b.Name(), store.Made{Boxes: b})
 		own.kept = !slices.Contains(f.s.opts.Keep, own.name)
 		all = append(all, own)
 	}
@@ -108,18 +108,9 @@ func (f *features) serve(st *store.Store) error {
 	return nil
 }
 
-// take returns the collection whose memory was made for c.
-func (f *features) take(c *store.Collection) *collection {
-	own := f.takeMade(c.Name())
-	if own != nil {
-		own.features, own.tree, own.records = c, c.Tree(), c.Map()
-	}
-	return own
-}
-
-// takeMade returns the collection whose memory was made for that name, nil if there is
-// none.
-func (f *features) takeMade(name string) *collection {
+// take returns the collection whose memory was made for the one of that name; nil: none
+// was.
+func (f *features) take(name string, m store.Made) *collection {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	own := f.made[name]
@@ -127,7 +118,12 @@ func (f *features) takeMade(name string) *collection {
 		return nil
 	}
 	delete(f.made, name)
-	own.name = name
+	own.name, own.features, own.boxes = name, m.Features, m.Boxes
+	if m.Boxes != nil {
+		own.tree = m.Boxes.Tree()
+	} else {
+		own.tree, own.records = m.Features.Tree(), m.Features.Map()
+	}
 	own.loading.Store(slices.Contains(f.s.opts.Loading, name))
 	return own
 }
@@ -232,9 +228,6 @@ func (s *Server) Features(name string) (*store.Collection, error) {
 // (store.Store.Alter). ErrNotPermitted: the collection's options are the owner's
 // (ServerOptions.Features), and the next start would set them again.
 func (s *Server) AlterFeatures(name string, o FeaturesOptions) error {
-	if fixed, is := s.opts.Features[name]; is && fixed != o {
-		return fmt.Errorf("%w: collection %q has the options that the server was started with", ErrNotPermitted, name)
-	}
 	if _, err := s.Features(name); err != nil {
 		return err
 	}
@@ -247,29 +240,6 @@ func (s *Server) AlterFeatures(name string, o FeaturesOptions) error {
 
 // Store returns the server's store. ErrNotReady: the store is being loaded.
 func (s *Server) Store() (*store.Store, error) { return s.features.ready() }
-
-// make makes the store create a collection.
-func (f *features) make(name string, what newCollection) (*collection, error) {
-	if what.keep {
-		return f.makeKept(name)
-	}
-	st, err := f.opened()
-	if err != nil {
-		return nil, err
-	}
-	c, err := st.Create(name, *what.features)
-	if err != nil {
-		f.mu.Lock()
-		delete(f.made, name) // The store has freed it.
-		f.mu.Unlock()
-		return nil, err
-	}
-	own := f.take(c)
-	if own == nil {
-		return nil, fmt.Errorf("%w: collection %q was made by others", ErrServer, name)
-	}
-	return own, nil
-}
 
 // WaitReady waits until the kept collections are loaded.
 func (s *Server) WaitReady(ctx context.Context) error {

@@ -80,7 +80,7 @@ func (l *Local) SwapCollections(ctx context.Context, a, b string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return l.st.Swap(a, b)
+	return l.st.Swap(ctx, a, b)
 }
 
 // Features is for the collection of a name. ErrUnknownCollection: there is none.

@@ -44,32 +44,19 @@ const nameLease = 10 * time.Second
 // (ServerOptions.Features). Watchers of both end with store.ErrSwapped, which clients
 // receive as store.ErrLagged.
 func (s *Server) SwapCollections(ctx context.Context, a, b string) error {
-	until, err := s.colls.swap(s, a, b)
+	st, err := s.features.ready()
 	if err != nil {
 		return err
 	}
-	wait := time.NewTimer(until - monotonic())
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-		return nil
-	case <-s.ctx.Done():
-		return fmt.Errorf("%w: %q and %q are swapped, clients may not know it", ErrClosed, a, b)
-	case <-ctx.Done():
-		return fmt.Errorf("catfish: %q and %q are swapped, clients may not know it: %w", a, b, ctx.Err())
-	}
+	return st.Swap(ctx, a, b)
 }
 
-// swap returns when the last lease ends.
-func (cs *collections) swap(s *Server, a, b string) (until time.Duration, err error) {
+// swap returns when the last lease ends. The store swaps by swap.
+func (cs *collections) swap(s *Server, a, b string, swap func() error) (until time.Duration, err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
 	if cs.closed {
 		return 0, ErrClosed
-	}
-	st, err := s.features.ready()
-	if err != nil {
-		return 0, err
 	}
 	x, err := cs.swappable(a)
 	if err != nil {
@@ -84,7 +71,7 @@ func (cs *collections) swap(s *Server, a, b string) (until time.Duration, err er
 			return 0, fmt.Errorf("%w: the server has %q with other options than %q", ErrNotPermitted, name, c.name)
 		}
 	}
-	if err := st.Swap(a, b); err != nil {
+	if err := swap(); err != nil {
 		return 0, err
 	}
 	nx, ny := cs.as(x, y), cs.as(y, x)

@@ -16,6 +16,11 @@ const textsFlag = 4
 //
 // After a restart, watchers cannot resume from before an Alter (disk.ErrTrimmed).
 func (st *Store) Alter(name string, o CollectionOptions) error {
+	if st.o.Owner != nil {
+		if err := st.o.Owner.MayAlter(name, o); err != nil {
+			return err
+		}
+	}
 	if err := st.lockNames(); err != nil {
 		return err
 	}

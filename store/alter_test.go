@@ -95,7 +95,7 @@ func TestAlterLeavesWatchers(t *testing.T) {
 		t.Fatal(err)
 	}
 	late.Close()
-	if err := st.Swap("a", "b"); err != nil {
+	if err := st.Swap(t.Context(), "a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := w.Next(t.Context()); !errors.Is(err, ErrSwapped) {

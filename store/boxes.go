@@ -115,65 +115,6 @@ func (c *Boxes) Name() string { return c.name }
 // Tree has the boxes, for reading. Only the store may write it.
 func (c *Boxes) Tree() *rstar.Tree { return c.tree }
 
-// CreateBoxes creates a collection of boxes, unless there is one of that name.
-// ErrCollectionExists: there is one of features. ErrOptions: the store has no data
-// directory. Versions without collections of boxes refuse the data directory from now
-// on (disk.ErrFormat).
-func (st *Store) CreateBoxes(name string) (*Boxes, error) {
-	if st.o.Dir == "" {
-		return nil, fmt.Errorf("%w: boxes %q cannot be kept without a data directory", ErrOptions, name)
-	}
-	if c, err := st.madeBoxes(name); c != nil || err != nil {
-		return c, err
-	}
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
-	if err := st.lockNames(); err != nil {
-		return nil, err
-	}
-	defer st.naming.Unlock()
-	if c, err := st.madeBoxes(name); c != nil || err != nil {
-		return c, err // It was created meanwhile.
-	}
-	c, err := st.makeBoxes(name, st.newNumber())
-	if err != nil {
-		return nil, err
-	}
-	err = st.runAlone(func() error {
-		if err := st.db.Require(boxesFormat); err != nil {
-			return err
-		}
-		err := st.commit([]disk.Entry{{
-			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: metadata{Kind: boxesKind}.encode(), Revision: st.number(),
-		}})
-		if err == nil {
-			st.mu.Lock()
-			defer st.mu.Unlock()
-			st.boxes[name] = c
-		}
-		return err
-	})
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
-}
-
-// madeBoxes returns the collection of boxes of a name, nil: there is none.
-func (st *Store) madeBoxes(name string) (*Boxes, error) {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	switch {
-	case st.closed:
-		return nil, ErrClosed
-	case st.names[name] != nil:
-		return nil, fmt.Errorf("%w: %q has features", ErrCollectionExists, name)
-	}
-	return st.boxes[name], nil
-}
-
 // makeBoxes makes the tree.
 func (st *Store) makeBoxes(name string, num uint32) (*Boxes, error) {
 	m, err := st.memory(name, TreePart, st.o.SlabBytes)

@@ -1,12 +1,10 @@
 package store
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
@@ -46,70 +44,6 @@ const MaxNameBytes = names.MaxBytes
 // and neither "." nor "..". A collection with another name that an earlier version
 // created can still be used.
 func CheckName(name string) error { return names.Check(name) }
-
-// Create creates a collection, unless there is one of that name with the same
-// options. ErrCollectionExists: it has others.
-func (st *Store) Create(name string, o CollectionOptions) (*Collection, error) {
-	if o.Space > feature.Planar {
-		return nil, fmt.Errorf("%w: space %d", ErrOptions, o.Space)
-	}
-	meta := about{o, st.now()}
-	value, err := json.Marshal(meta)
-	if err != nil {
-		return nil, err
-	}
-	if c, err := st.made(name, o); c != nil || err != nil {
-		return c, err
-	}
-	if err := CheckName(name); err != nil {
-		return nil, err
-	}
-	if err := st.lockNames(); err != nil {
-		return nil, err
-	}
-	defer st.naming.Unlock()
-	if c, err := st.made(name, o); c != nil || err != nil {
-		return c, err // It was created meanwhile.
-	}
-	c, err := st.make(name, st.newNumber(), meta)
-	if err != nil {
-		return nil, err
-	}
-	err = st.runAlone(func() error {
-		c.created = st.number()
-		c.changed.Store(c.created)
-		err := st.commit([]disk.Entry{{
-			Collection: c.num, Kind: disk.Create, Key: []byte(name), Value: value, Revision: c.created,
-		}})
-		if err == nil {
-			st.mu.Lock()
-			defer st.mu.Unlock()
-			st.names[name], st.nums[c.num] = c, c
-		}
-		return err
-	})
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
-}
-
-// made returns the collection of a name with these options, nil: there is none.
-func (st *Store) made(name string, o CollectionOptions) (*Collection, error) {
-	st.mu.RLock()
-	defer st.mu.RUnlock()
-	c := st.names[name]
-	switch {
-	case st.closed:
-		return nil, ErrClosed
-	case c != nil && c.Options() != o:
-		return nil, c.Options().CheckSame(name, o)
-	case st.boxes[name] != nil:
-		return nil, fmt.Errorf("%w: %q has boxes", ErrCollectionExists, name)
-	}
-	return c, nil
-}
 
 // lockNames locks naming, unless the disk has failed, so that few callers wait for one
 // that is in doubt.
@@ -172,8 +106,15 @@ func (st *Store) memory(name string, p Part, bytes int64) (Memory, error) {
 	return ownMemory(bytes)
 }
 
-// Drop removes a collection with all its contents, and reports whether there was one.
+// Drop removes a collection of features with all its contents, and reports whether there
+// was one.
 func (st *Store) Drop(name string) (bool, error) {
+	if st.o.Owner != nil {
+		if _, err := st.Collection(name); err != nil {
+			return false, nil //nolint:nilerr // There is no such one.
+		}
+		return st.o.Owner.Drop(name)
+	}
 	free, err := st.Retire(name)
 	if free != nil {
 		free()

@@ -31,7 +31,7 @@ func TestNamesInDoubt(t *testing.T) {
 		"create boxes": func(st *Store) error { _, err := st.CreateBoxes("new"); return err },
 		"drop":         func(st *Store) error { _, err := st.Drop("b"); return err },
 		"drop boxes":   func(st *Store) error { _, err := st.AllBoxes()[0].Retire(); return err },
-		"swap":         func(st *Store) error { return st.Swap("a", "b") },
+		"swap":         func(st *Store) error { return st.Swap(t.Context(), "a", "b") },
 		"put": func(st *Store) error {
 			c, err := st.Collection("a")
 			if err == nil {
@@ -105,7 +105,7 @@ func TestNamesInDoubt(t *testing.T) {
 			if err := st.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := st.Swap("a", "b"); !errors.Is(err, ErrClosed) {
+			if err := st.Swap(t.Context(), "a", "b"); !errors.Is(err, ErrClosed) {
 				t.Errorf("closed: %v", err)
 			}
 		})
@@ -129,7 +129,7 @@ func TestRetireBesideSwap(t *testing.T) {
 		go func() {
 			var err error
 			for err == nil {
-				err = st.Swap("c", "other")
+				err = st.Swap(t.Context(), "c", "other")
 			}
 			swapped <- err
 		}()
@@ -148,7 +148,7 @@ func TestRetireBesideSwap(t *testing.T) {
 			if _, err := st.Create("other", CollectionOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			if err := st.Swap("c", "other"); err != nil {
+			if err := st.Swap(t.Context(), "c", "other"); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := st.Drop("c"); err != nil {

@@ -37,6 +37,8 @@ type Options struct {
 	// Memory, if not nil, makes the memory of collections: a server lets clients
 	// read it. nil: private memory.
 	Memory func(collection string, part Part, bytes int64) (Memory, error)
+	// Owner, if not nil, is the server whose store it is.
+	Owner Owner
 	// BootID is in each tree's header, for remote readers; 0: a random one.
 	BootID uint64
 	Logger *slog.Logger // nil: none
@@ -218,12 +220,17 @@ func (st *Store) Collections() []*Collection {
 	return all
 }
 
-// Collection returns that of a name. ErrUnknownCollection: there is none.
+// Collection returns that of a name. ErrUnknownCollection: there is none. An Owner says
+// which other kind a collection of that name is of.
 func (st *Store) Collection(name string) (*Collection, error) {
 	st.mu.RLock()
-	defer st.mu.RUnlock()
-	if c := st.names[name]; c != nil {
+	c := st.names[name]
+	st.mu.RUnlock()
+	if c != nil {
 		return c, nil
+	}
+	if st.o.Owner != nil {
+		return nil, st.o.Owner.Missing(name)
 	}
 	return nil, fmt.Errorf("%w: %q", ErrUnknownCollection, name)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -15,10 +16,19 @@ import (
 // name. Watchers of both end with ErrSwapped, which is an ErrLagged, too: search again.
 //
 // ErrUnknownCollection: there is none of one of the names; nothing was changed.
-func (st *Store) Swap(a, b string) error {
+//
+// ctx bounds an Owner's wait for its clients alone.
+func (st *Store) Swap(ctx context.Context, a, b string) error {
 	if a == b {
 		return fmt.Errorf("%w: %q swapped with itself", ErrName, a)
 	}
+	if st.o.Owner != nil {
+		return st.o.Owner.Swap(ctx, a, b, func() error { return st.swap(a, b) })
+	}
+	return st.swap(a, b)
+}
+
+func (st *Store) swap(a, b string) error {
 	if err := st.lockNames(); err != nil {
 		return err
 	}

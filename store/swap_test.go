@@ -35,14 +35,14 @@ func TestSwap(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, pair := range [][2]string{{"a", "c"}, {"c", "a"}} {
-				if err := st.Swap(pair[0], pair[1]); !errors.Is(err, ErrUnknownCollection) {
+				if err := st.Swap(t.Context(), pair[0], pair[1]); !errors.Is(err, ErrUnknownCollection) {
 					t.Errorf("%v: %v", pair, err)
 				}
 			}
-			if err := st.Swap("a", "a"); !errors.Is(err, ErrName) {
+			if err := st.Swap(t.Context(), "a", "a"); !errors.Is(err, ErrName) {
 				t.Error(err)
 			}
-			if err := st.Swap("a", "b"); err != nil {
+			if err := st.Swap(t.Context(), "a", "b"); err != nil {
 				t.Fatal(err)
 			}
 			if old.Name() != "b" {
@@ -105,7 +105,7 @@ func TestSwapMeanwhile(t *testing.T) {
 	swapped := make(chan error, 1)
 	go func() {
 		for range 200 {
-			if err := st.Swap("a", "b"); err != nil {
+			if err := st.Swap(t.Context(), "a", "b"); err != nil {
 				swapped <- err
 				return
 			}
@@ -158,7 +158,7 @@ func TestSwapWatched(t *testing.T) {
 		}
 		watchers = append(watchers, w)
 	}
-	if err := st.Swap("a", "b"); err != nil {
+	if err := st.Swap(t.Context(), "a", "b"); err != nil {
 		t.Fatal(err)
 	}
 	for i, w := range watchers {

@@ -135,7 +135,7 @@ func TestEventsSwapDrop(t *testing.T) {
 	}
 	f := follow(t, s.Client(), eventsOf(s))
 	f.next("progress")
-	if err := w.st.Swap("empty", "other"); err != nil {
+	if err := w.st.Swap(t.Context(), "empty", "other"); err != nil {
 		t.Fatal(err)
 	}
 	if e := f.next("reset"); !strings.Contains(e.data, "swapped") {

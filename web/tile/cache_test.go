@@ -156,7 +156,7 @@ func TestCacheNames(t *testing.T) {
 	put(t, b, store.Feature{ID: "b", Geometry: orb.Point{1, 1}})
 	k := NewCache(1<<20, Builder{})
 	tag := cached(t, k, a, 0, 0, 0, Options{}).ETag
-	if err := st.Swap("places", "other"); err != nil {
+	if err := st.Swap(t.Context(), "places", "other"); err != nil {
 		t.Fatal(err)
 	}
 	decode(t, cached(t, k, a, 0, 0, 0, Options{}).Data, "other")

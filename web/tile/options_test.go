@@ -144,7 +144,7 @@ func TestNamesInTags(t *testing.T) {
 	}
 	put(t, a, store.Feature{ID: "a", Geometry: orb.Point{1, 1}})
 	tag := draw(t, Builder{}, a, 0, 0, 0, Options{}).ETag
-	if err := st.Swap("places", "other"); err != nil {
+	if err := st.Swap(t.Context(), "places", "other"); err != nil {
 		t.Fatal(err)
 	}
 	if got := draw(t, Builder{}, a, 0, 0, 0, Options{}).ETag; got == tag || strings.Count(got, "-") != strings.Count(tag, "-") {
