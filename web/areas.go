@@ -56,7 +56,7 @@ const (
 )
 
 // followed returns the areas to follow, by name, and holds memory for them.
-func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error) {
+func (q *request) followed(c *store.Collection) (map[string]*followed, error) {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
 	q.params.later = true
@@ -109,7 +109,7 @@ func (q *request) followed(c api.FeatureCollection) (map[string]*followed, error
 }
 
 // followedBox is the area of parameter bbox, or the whole world.
-func (q *request) followedBox(c api.FeatureCollection) (map[string]*followed, error) {
+func (q *request) followedBox(c *store.Collection) (map[string]*followed, error) {
 	query, rest, err := q.conditions(c, "bbox", "lastEventId", "areas")
 	if err != nil {
 		return nil, err
@@ -195,7 +195,7 @@ func badArea(format string, args ...any) error {
 }
 
 // followed prepares the area. filters has the filters already prepared for other areas.
-func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followed) (*followed, error) {
+func (s *areaSpec) followed(c *store.Collection, filters map[string]*followed) (*followed, error) {
 	if s.Name == "" || len(s.Name) > maxAreaName {
 		return nil, badArea("an area is called %.200q, want a name of 1 to %d bytes", s.Name, maxAreaName)
 	}
@@ -225,7 +225,7 @@ func (s *areaSpec) followed(c api.FeatureCollection, filters map[string]*followe
 }
 
 // area is the geographic area of the spec.
-func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
+func (s *areaSpec) area(c *store.Collection) (*store.Area, error) {
 	shapes := 0
 	for _, is := range []bool{s.BBox != nil, s.Point != nil, s.Geometry != nil} {
 		if is {

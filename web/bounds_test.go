@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/certs"
 	"github.com/catfish-index/catfish/internal/certs/certstest"
 	"github.com/catfish-index/catfish/store"
@@ -56,7 +55,7 @@ func inBubble(t *testing.T, w *site, o Options, f func(t *testing.T, s *Server, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.ServeFeatures(api.StoreBackend(w.st))
+		s.ServeFeatures(w.st)
 		l := &pipes{make(chan net.Conn), make(chan struct{})}
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(l, nil) }()

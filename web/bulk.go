@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -73,7 +72,7 @@ func (q *request) post() error {
 // upload is a POST of features.
 type upload struct {
 	*request
-	c       api.FeatureCollection
+	c       *store.Collection
 	expires int64
 	split   splitter
 	buffer  int64 // size of its buffer

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/catfish-index/catfish/api"
@@ -111,7 +110,7 @@ type spatial struct {
 const crs84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 
 // aboutOf describes a collection.
-func (q *request) aboutOf(c api.FeatureCollection) (about, store.Description, error) {
+func (q *request) aboutOf(c *store.Collection) (about, store.Description, error) {
 	d, err := c.Describe()
 	if err != nil {
 		return about{}, d, err
@@ -160,16 +159,14 @@ func firstPageMisleads(d *store.Description) bool {
 }
 
 // served are the collections that the request's key may read, by name.
-func (q *request) served() ([]api.FeatureCollection, error) {
-	b, err := q.ready()
+func (q *request) served() ([]*store.Collection, error) {
+	st, err := q.ready()
 	if err != nil {
 		return nil, err
 	}
-	all := slices.DeleteFunc(b.AllFeatures(), func(c api.FeatureCollection) bool {
+	return slices.DeleteFunc(st.Collections(), func(c *store.Collection) bool {
 		return c.Options().Space != feature.Geographic || q.may(c.Name(), access.Read) != nil
-	})
-	slices.SortFunc(all, func(a, b api.FeatureCollection) int { return cmp.Compare(a.Name(), b.Name()) })
-	return all, nil
+	}), nil
 }
 
 func (q *request) collections() error {

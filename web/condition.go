@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
@@ -30,7 +29,7 @@ const writeTries = 100
 // under calls write with the present feature (nil: none) and the condition to write
 // under. It returns the revision that was written over, 0 for none. absent says that
 // write may create the feature.
-func (q *request) under(c api.FeatureCollection, id string, absent bool,
+func (q *request) under(c *store.Collection, id string, absent bool,
 	write func(is *store.Found, cond kv.Condition) error,
 ) (was uint64, err error) {
 	for range writeTries {

@@ -3,13 +3,12 @@ package web
 import (
 	"slices"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/store"
 )
 
 // conditions takes the parameters that select features: datetime, filter, properties
 // and, if the page has it among its others, bbox. It refuses all remaining parameters.
-func (q *request) conditions(c api.FeatureCollection, others ...string) (query store.Query, rest *rest, err error) {
+func (q *request) conditions(c *store.Collection, others ...string) (query store.Query, rest *rest, err error) {
 	if slices.Contains(others, "bbox") {
 		if query.Area, err = q.params.bbox(); err != nil {
 			return query, nil, err
@@ -21,7 +20,7 @@ func (q *request) conditions(c api.FeatureCollection, others ...string) (query s
 
 // conditionsIn is conditions of features in the query's area. There bbox, if the page has
 // it, is not a condition.
-func (q *request) conditionsIn(c api.FeatureCollection, query store.Query, others ...string) (_ store.Query, rest *rest, err error) {
+func (q *request) conditionsIn(c *store.Collection, query store.Query, others ...string) (_ store.Query, rest *rest, err error) {
 	p := &q.params
 	when, err := p.datetime(q.o.Time)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/tile"
 )
@@ -21,7 +22,7 @@ const (
 
 // counts answers with the number of features in each cell of an area.
 func (q *request) counts() error {
-	c, err := q.findStored()
+	c, err := q.find(access.Read)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
@@ -39,7 +38,7 @@ const (
 // following is one client that follows an area, or several named areas.
 type following struct {
 	*eventWriter
-	c        api.FeatureCollection
+	c        *store.Collection
 	areas    map[string]*followed // by name; a single area may have none
 	follower store.Follower
 	at       position // the client has, or will have, all events up to it

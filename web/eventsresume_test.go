@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -29,7 +28,7 @@ func openSite(t *testing.T, dir string) (w *site, s *httptest.Server, end func()
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.ServeFeatures(api.StoreBackend(st))
+	server.ServeFeatures(st)
 	w = &site{server, t, st}
 	s = httptest.NewServer(w)
 	return w, s, func() {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/web"
 )
@@ -45,7 +44,7 @@ func ExampleNew() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	places.ServeFeatures(api.StoreBackend(db.Store()))
+	places.ServeFeatures(db.Store())
 	mux := http.NewServeMux() // with the program's own pages
 	mux.Handle("/", places)
 	srv := httptest.NewServer(mux)

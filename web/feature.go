@@ -3,7 +3,6 @@ package web
 import (
 	"net/http"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/store"
 )
@@ -52,6 +51,6 @@ func (q *request) feature() error {
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
 
-func noFeature(c api.FeatureCollection, id string) error {
+func noFeature(c *store.Collection, id string) error {
 	return store.NoFeature(c.Name(), id)
 }

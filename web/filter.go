@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/cql2"
@@ -24,7 +23,7 @@ const (
 )
 
 // filter takes the filter's parameters, and adds to the query all that it can express.
-func (p *params) filter(c api.FeatureCollection, q *store.Query) (rest *rest, condition string, err error) {
+func (p *params) filter(c *store.Collection, q *store.Query) (rest *rest, condition string, err error) {
 	parse := cql2.Parse
 	switch lang, ok := p.take("filter-lang"); {
 	case lang == langJSON:
@@ -78,7 +77,7 @@ type rest struct {
 }
 
 // restOf prepares conditions and areas, once for all features.
-func restOf(c api.FeatureCollection, e *cql2.Expr) (*rest, error) {
+func restOf(c *store.Collection, e *cql2.Expr) (*rest, error) {
 	r := &rest{op: e.Op, not: e.Not}
 	for _, a := range e.Args {
 		arg, err := restOf(c, a)

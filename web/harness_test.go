@@ -14,7 +14,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
@@ -66,7 +65,7 @@ func newSiteOf(t testing.TB, of store.Options, o Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ServeFeatures(api.StoreBackend(st))
+	s.ServeFeatures(st)
 	w := &site{s, t, st}
 	r, err := places.Open("../datasets/testdata/countries.geojson", places.Options{ID: "id", Strict: true})
 	if err != nil {

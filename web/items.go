@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
@@ -26,7 +25,7 @@ type itemsQuery struct {
 }
 
 // itemsQueryOf takes the parameters of /items.
-func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error) {
+func (q *request) itemsQueryOf(c *store.Collection) (i itemsQuery, err error) {
 	p := &q.params
 	if i.query.Area, err = p.bbox(); err != nil {
 		return i, err
@@ -148,7 +147,7 @@ func appendFeature(b []byte, g *store.Found) []byte {
 }
 
 // itemsLinks are the links of a page. The link to the next page has all parameters.
-func (q *request) itemsLinks(c api.FeatureCollection, html bool, f found) []link {
+func (q *request) itemsLinks(c *store.Collection, html bool, f found) []link {
 	names := [...]string{"collections", c.Name(), "items"}
 	links := q.selfAndAlternate(html, typeGeoJSON, names[:]...)
 	if f.more {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/store"
@@ -22,8 +21,8 @@ import (
 // Transaction extension, which mean for collections what Part 4 means for features. All
 // require role admin of the collection, as over gRPC.
 
-// administers is the backend, for a key that may create and drop a collection of this name.
-func (q *request) administers(name string) (api.FeatureBackend, error) {
+// administers is the store, for a key that may create and drop a collection of this name.
+func (q *request) administers(name string) (*store.Store, error) {
 	if err := q.may(name, access.Admin); err != nil {
 		return nil, err
 	}
@@ -42,25 +41,25 @@ func (q *request) createCollection() error {
 	if s.id == nil {
 		return &statusError{http.StatusBadRequest, `the body: id is missing, want such as {"id":"cafes"}`}
 	}
-	b, err := q.administers(*s.id)
+	st, err := q.administers(*s.id)
 	if err != nil {
 		return err
 	}
-	switch _, err := b.Features(*s.id); {
+	switch _, err := st.Collection(*s.id); {
 	case err == nil, errors.Is(err, catfish.ErrKind):
 		return &statusError{http.StatusConflict, fmt.Sprintf("there is a collection %.200q", *s.id)}
 	case !errors.Is(err, store.ErrUnknownCollection):
 		return err
 	}
-	return q.make(b, *s.id, s.alter(store.CollectionOptions{}))
+	return q.make(st, *s.id, s.alter(store.CollectionOptions{}))
 }
 
 // make creates a collection that did not exist a moment ago.
-func (q *request) make(b api.FeatureBackend, name string, o store.CollectionOptions) error {
+func (q *request) make(st *store.Store, name string, o store.CollectionOptions) error {
 	if err := q.host.CheckMemory(); err != nil {
 		return err
 	}
-	if _, err := b.CreateFeatures(name, o); err != nil {
+	if _, err := st.Create(name, o); err != nil {
 		return ofCollection(err)
 	}
 	q.w.Header().Set("Location", q.at("", "collections", name))
@@ -84,7 +83,7 @@ func ofCollection(err error) error {
 // replaceCollection answers to PUT.
 func (q *request) replaceCollection() error {
 	name := q.r.PathValue("collectionId")
-	b, err := q.administers(name)
+	st, err := q.administers(name)
 	if err != nil {
 		return err
 	}
@@ -96,20 +95,20 @@ func (q *request) replaceCollection() error {
 		return err
 	}
 	o := s.alter(store.CollectionOptions{})
-	switch _, err := b.Features(name); {
+	switch _, err := st.Collection(name); {
 	case errors.Is(err, store.ErrUnknownCollection):
-		return q.make(b, name, o)
+		return q.make(st, name, o)
 	case err != nil:
 		return ofCollection(err)
 	}
-	return q.altered(b, name, o)
+	return q.altered(st, name, o)
 }
 
-func (q *request) altered(b api.FeatureBackend, name string, o store.CollectionOptions) error {
+func (q *request) altered(st *store.Store, name string, o store.CollectionOptions) error {
 	if _, err := q.find(access.Admin); err != nil {
 		return err // The collection is planar.
 	}
-	if err := b.AlterFeatures(name, o); err != nil {
+	if err := st.Alter(name, o); err != nil {
 		return ofCollection(err)
 	}
 	q.w.WriteHeader(http.StatusNoContent)
@@ -119,7 +118,7 @@ func (q *request) altered(b api.FeatureBackend, name string, o store.CollectionO
 // patchCollection answers to PATCH.
 func (q *request) patchCollection() error {
 	name := q.r.PathValue("collectionId")
-	b, err := q.administers(name)
+	st, err := q.administers(name)
 	if err != nil {
 		return err
 	}
@@ -134,20 +133,20 @@ func (q *request) patchCollection() error {
 	if err != nil {
 		return err
 	}
-	return q.altered(b, name, s.alter(c.Options()))
+	return q.altered(st, name, s.alter(c.Options()))
 }
 
 // dropCollection answers to DELETE.
 func (q *request) dropCollection() error {
 	name := q.r.PathValue("collectionId")
-	b, err := q.administers(name)
+	st, err := q.administers(name)
 	if err != nil {
 		return err
 	}
 	if _, err := q.find(access.Admin); err != nil {
 		return err
 	}
-	ok, err := b.DropFeatures(name)
+	ok, err := st.Drop(name)
 	switch {
 	case err != nil:
 		return ofCollection(err)

@@ -117,7 +117,11 @@ func TestManageServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ServeFeatures(api.ServerFeatures(srv))
+	st, err := srv.Store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ServeFeatures(st)
 	w := &site{Server: s, t: t}
 	w.must(w.do("PUT", "/collections/mine", `{"title":"x"}`, asJSON), http.StatusCreated)
 	w.must(w.do("PATCH", "/collections/mine", `{"title":"y"}`, asPatch), http.StatusNoContent)

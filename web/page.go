@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -79,7 +78,7 @@ func (s *pageSearch) keep() {
 
 // search calls add with the features of a page, until it returns false: then the page
 // is full without that feature.
-func (q *request) search(c api.FeatureCollection, i itemsQuery,
+func (q *request) search(c *store.Collection, i itemsQuery,
 	add func(*store.Found) (added bool, err error),
 ) (f found, err error) {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
@@ -142,7 +141,7 @@ func (q *request) soon(i *itemsQuery, found func() bool) func() error {
 	})
 }
 
-func (q *request) searchOrdered(c api.FeatureCollection, i itemsQuery, f *found,
+func (q *request) searchOrdered(c *store.Collection, i itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
 	s := searches.Get().(*pageSearch)
@@ -168,7 +167,7 @@ func (q *request) searchOrdered(c api.FeatureCollection, i itemsQuery, f *found,
 }
 
 // run1 runs one search.
-func (q *request) run1(c api.FeatureCollection, s *pageSearch, yield func(*store.Found) (bool, error)) error {
+func (q *request) run1(c *store.Collection, s *pageSearch, yield func(*store.Found) (bool, error)) error {
 	if q.timeout > 0 && q.o.Now().Sub(q.begun) >= q.timeout {
 		return &timeoutError{q.timeout} // The timer is late if all processors are busy.
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
@@ -30,7 +29,7 @@ var errPatch = errors.New("a merge patch of a feature is an object with properti
 
 // mergeOf reads a patch. A geometry is replaced as a whole, with its type, since a part
 // of a geometry means nothing without the rest.
-func mergeOf(c api.FeatureCollection, id string, body []byte) (m merge, err error) {
+func mergeOf(c *store.Collection, id string, body []byte) (m merge, err error) {
 	bad := func(format string, args ...any) (merge, error) {
 		return m, &statusError{http.StatusBadRequest, fmt.Sprintf("the body: "+format, args...)}
 	}

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"github.com/catfish-index/catfish/api"
 )
 
 // Probes need no key, and a server is ready when its features are loaded.
@@ -25,7 +23,7 @@ func TestProbes(t *testing.T) {
 	}
 	probe("/healthz", http.StatusOK)
 	probe("/readyz", http.StatusServiceUnavailable)
-	s.ServeFeatures(api.StoreBackend(newSite(t, Options{}).st))
+	s.ServeFeatures(newSite(t, Options{}).st)
 	probe("/readyz", http.StatusOK)
 	probe("/collections", http.StatusUnauthorized)
 }

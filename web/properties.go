@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -18,7 +17,7 @@ var reserved = []string{"f", "bbox", "datetime", "limit", "after", "numberMatche
 // property's name and the value that it must have. It refuses properties that the
 // collection's features do not have, unless they have more names than a schema keeps.
 // The error lists the known parameters.
-func (p *params) properties(c api.FeatureCollection, known ...string) (string, error) {
+func (p *params) properties(c *store.Collection, known ...string) (string, error) {
 	left := p.left()
 	if len(left) == 0 {
 		return "", nil

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
@@ -50,7 +49,7 @@ func (q *request) removeWhere() error {
 var removeParams = []string{"bbox", "filter", "filter-lang", "filter-crs"}
 
 // removed takes the parameters that select the features to delete.
-func (q *request) removed(c api.FeatureCollection) (query store.Query, rest *rest, err error) {
+func (q *request) removed(c *store.Collection) (query store.Query, rest *rest, err error) {
 	p := &q.params
 	for _, name := range reserved {
 		if slices.Contains(removeParams, name) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
@@ -141,16 +140,16 @@ func (q *request) may(collection string, need access.Role) error {
 }
 
 // find returns the path's collection, if the key has a role for it.
-func (q *request) find(need access.Role) (api.FeatureCollection, error) {
+func (q *request) find(need access.Role) (*store.Collection, error) {
 	name := q.r.PathValue("collectionId")
 	if err := q.may(name, need); err != nil {
 		return nil, err
 	}
-	b, err := q.ready()
+	st, err := q.ready()
 	if err != nil {
 		return nil, err
 	}
-	c, err := b.Features(name)
+	c, err := st.Collection(name)
 	switch {
 	case errors.Is(err, store.ErrUnknownCollection):
 		return nil, unknownCollection(name)

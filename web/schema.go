@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
@@ -13,7 +12,7 @@ import (
 type object = map[string]any
 
 // described returns the request's collection, its description, and whether HTML is wanted.
-func (q *request) described() (c api.FeatureCollection, d store.Description, html bool, err error) {
+func (q *request) described() (c *store.Collection, d store.Description, html bool, err error) {
 	if c, err = q.find(access.Read); err != nil {
 		return c, d, html, err
 	}
@@ -69,7 +68,7 @@ func (q *request) queryables() error {
 }
 
 // sendSchema writes a JSON Schema of a collection; name is its name in the path.
-func (q *request) sendSchema(c api.FeatureCollection, html bool, name string, s object) error {
+func (q *request) sendSchema(c *store.Collection, html bool, name string, s object) error {
 	s["$id"] = q.at("", "collections", c.Name(), name)
 	if !html {
 		return q.sendJSON(typeSchema, s)

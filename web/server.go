@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/app"
 	"github.com/catfish-index/catfish/web/tile"
 )
@@ -46,7 +46,7 @@ type Host interface {
 type Server struct {
 	o       Options
 	host    Host
-	backend atomic.Pointer[api.FeatureBackend] // nil: not loaded yet
+	st      atomic.Pointer[store.Store] // nil: not loaded yet
 	mux     *http.ServeMux
 	answers *limits.Budget
 	conns   *limits.Gate
@@ -63,7 +63,7 @@ type Server struct {
 	stop     context.CancelFunc
 }
 
-// New returns a server of the collections that ServeFeatures gives it. With a nil host
+// New returns a server of the store that ServeFeatures gives it. With a nil host
 // there is always room, and the requests share scheduling slots among themselves.
 func New(host Host, o Options) (*Server, error) {
 	o = o.withDefaults()
@@ -113,14 +113,14 @@ type alone struct{ *limits.Slots }
 
 func (alone) CheckMemory() error { return nil }
 
-// ServeFeatures sets the backend once the features are loaded. Until then requests for
-// features are answered with 503.
-func (s *Server) ServeFeatures(b api.FeatureBackend) { s.backend.Store(&b) }
+// ServeFeatures sets the store once it is loaded; a server's is catfish.Server.Store.
+// Until then requests for features are answered with 503.
+func (s *Server) ServeFeatures(st *store.Store) { s.st.Store(st) }
 
-// ready returns the backend once it is set.
-func (s *Server) ready() (api.FeatureBackend, error) {
-	if b := s.backend.Load(); b != nil {
-		return *b, nil
+// ready returns the store once it is set.
+func (s *Server) ready() (*store.Store, error) {
+	if st := s.st.Load(); st != nil {
+		return st, nil
 	}
 	return nil, fmt.Errorf("the server has yet to load its features: %w", catfish.ErrNotReady)
 }

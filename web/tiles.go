@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/internal/limits"
@@ -80,7 +79,7 @@ func noTile(format string, args ...any) error {
 
 // tile answers with a vector tile.
 func (q *request) tile(z, x, y string) error {
-	c, err := q.findStored()
+	c, err := q.find(access.Read)
 	if err != nil {
 		return err
 	}
@@ -124,21 +123,8 @@ func (q *request) tile(z, x, y string) error {
 	return q.sendCoded(http.StatusOK, typeMVT, coding, t.Data)
 }
 
-// findStored is find for collections of a store: tiles and counts are made of these.
-func (q *request) findStored() (*store.Collection, error) {
-	c, err := q.find(access.Read)
-	if err != nil {
-		return nil, err
-	}
-	of, ok := c.(*store.Collection)
-	if !ok {
-		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q has no tiles: it is not of a store", c.Name())}
-	}
-	return of, nil
-}
-
 // tileOptions takes the parameters that select a tile's features and their properties.
-func (q *request) tileOptions(c api.FeatureCollection) (o tile.Options, err error) {
+func (q *request) tileOptions(c *store.Collection) (o tile.Options, err error) {
 	if names, ok := q.params.take("properties"); ok {
 		// A property that no feature has is no error: a feature may have it soon.
 		o.Fields = slices.DeleteFunc(strings.Split(names, ","), func(s string) bool { return s == "" })
@@ -152,7 +138,7 @@ func (q *request) tileOptions(c api.FeatureCollection) (o tile.Options, err erro
 
 // drawConditions takes the parameters that select the features to draw or count. They
 // are judged feature by feature, because a tile has an area of its own.
-func (q *request) drawConditions(c api.FeatureCollection, o *tile.Options, others ...string) error {
+func (q *request) drawConditions(c *store.Collection, o *tile.Options, others ...string) error {
 	query, also, err := q.conditionsIn(c, store.Query{}, others...)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -132,7 +131,7 @@ func TestCostlyRequestsEnd(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.ServeFeatures(api.StoreBackend(w.st))
+			s.ServeFeatures(w.st)
 			begun, a := time.Now(), httptest.NewRecorder()
 			s.ServeHTTP(a, httptest.NewRequest(http.MethodGet, "/collections/empty"+target, http.NoBody))
 			if took := time.Since(begun); a.Code != http.StatusServiceUnavailable || took != DefaultRequestTimeout || !strings.Contains(a.Body.String(), "more than 1m0s") {

@@ -3,14 +3,13 @@ package web
 import (
 	"errors"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
 
 // walk searches the features in the order of their ids.
-func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+func (q *request) walk(c *store.Collection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
 	i.query.Pace = q.pause(&i, func() bool { return f.more })
@@ -54,7 +53,7 @@ func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func
 }
 
 // through calls yield with the matching features, in the order of ids.
-func (q *request) through(c api.FeatureCollection, s *pageSearch, i *itemsQuery, steps *feature.Steps, yield func(*store.Found) (bool, error)) error {
+func (q *request) through(c *store.Collection, s *pageSearch, i *itemsQuery, steps *feature.Steps, yield func(*store.Found) (bool, error)) error {
 	i.query.Order, i.query.Limit, i.query.Count = query.ByID, 0, false
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (q *request) through(c api.FeatureCollection, s *pageSearch, i *itemsQuery,
 
 // walkArea finds a page of an area by a walk, and does not count. errEnough: it found
 // too few features in time, and returned none.
-func (q *request) walkArea(c api.FeatureCollection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+func (q *request) walkArea(c *store.Collection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
 	i.until = q.o.Now().Add(countTime)

@@ -4,14 +4,13 @@ import (
 	"container/heap"
 	"slices"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
 
 // searchWhole searches all of an area, and keeps the ids of the page.
-func (q *request) searchWhole(c api.FeatureCollection, i itemsQuery, f *found,
+func (q *request) searchWhole(c *store.Collection, i itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
 	limit, after := i.limit, i.query.After
@@ -41,14 +40,15 @@ func (q *request) searchWhole(c api.FeatureCollection, i itemsQuery, f *found,
 	}
 	f.more = len(ids) > limit
 	slices.Sort(ids)
-	return q.give(c, s, &i, slices.Compact(ids), f, steps, add) // A feature that was moved may have been found twice.
+	return q.give(c, s, &i, ids, f, steps, add)
 }
 
 // give fetches the features of the first ids, as many as a page has, and judges them
 // again: it drops those that a writer has changed so that they no longer match.
-func (q *request) give(c api.FeatureCollection, s *pageSearch, i *itemsQuery, ids []string, f *found, steps *feature.Steps,
+func (q *request) give(c *store.Collection, s *pageSearch, i *itemsQuery, ids []string, f *found, steps *feature.Steps,
 	add func(*store.Found) (bool, error),
 ) error {
+	ids = slices.Compact(ids) // A feature that was moved may have been found twice.
 	ids = ids[:min(len(ids), i.limit)]
 	return c.GetMany(q.ctx, ids, func(at int, g *store.Found) (bool, error) {
 		if err := q.turns.Tick(); err != nil {

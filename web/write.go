@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
@@ -31,7 +30,7 @@ type encoded struct {
 }
 
 // featureIn reads the feature in the body.
-func (q *request) featureIn(c api.FeatureCollection) (e encoded, err error) {
+func (q *request) featureIn(c *store.Collection) (e encoded, err error) {
 	if err := q.mediaType("POST and PUT want", typeGeoJSON, typeJSON); err != nil {
 		return e, err
 	}
@@ -46,7 +45,7 @@ func (q *request) featureIn(c api.FeatureCollection) (e encoded, err error) {
 }
 
 // encode decodes a feature's text and encodes it for the store.
-func (q *request) encode(c api.FeatureCollection, text []byte) (e encoded, err error) {
+func (q *request) encode(c *store.Collection, text []byte) (e encoded, err error) {
 	f, err := feature.Decode(text, feature.Options{Space: c.Options().Space, MaxBytes: int(q.o.MaxBodyBytes)})
 	if err != nil {
 		return e, err
@@ -77,7 +76,7 @@ func (q *request) mediaType(what string, want ...string) error {
 
 // writable returns the path's collection, for a key that may write, and the expiry of
 // what is written; 0: not given.
-func (q *request) writable() (c api.FeatureCollection, expires int64, err error) {
+func (q *request) writable() (c *store.Collection, expires int64, err error) {
 	if c, err = q.find(access.Write); err != nil {
 		return nil, 0, err
 	}
@@ -99,7 +98,7 @@ func (q *request) writable() (c api.FeatureCollection, expires int64, err error)
 
 // put stores a feature and waits for its commit. A write is not rolled back: a client
 // that disconnects meanwhile does not know whether it was made.
-func (q *request) put(c api.FeatureCollection, e encoded, expires int64, cond kv.Condition) (uint64, error) {
+func (q *request) put(c *store.Collection, e encoded, expires int64, cond kv.Condition) (uint64, error) {
 	if err := context.Cause(q.ctx); err != nil {
 		return 0, err
 	}
@@ -118,7 +117,7 @@ func (q *request) put(c api.FeatureCollection, e encoded, expires int64, cond kv
 }
 
 // create answers to POST of one feature.
-func (q *request) create(c api.FeatureCollection, e encoded, expires int64) error {
+func (q *request) create(c *store.Collection, e encoded, expires int64) error {
 	if e.id == "" {
 		e.id = c.NewID()
 	}
@@ -130,7 +129,7 @@ func (q *request) create(c api.FeatureCollection, e encoded, expires int64) erro
 	return nil
 }
 
-func (q *request) created(c api.FeatureCollection, id string, revision uint64) {
+func (q *request) created(c *store.Collection, id string, revision uint64) {
 	h := q.w.Header()
 	h.Set("Location", q.at("", "collections", c.Name(), "items", id))
 	h.Set("ETag", etag(revision, false))

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
@@ -134,7 +133,9 @@ func serveRoom(room *engine.Room, f httpFlags, part int64, srv *catfish.Server, 
 	go func() {
 		select {
 		case <-loaded:
-			s.ServeFeatures(api.ServerFeatures(srv))
+			if st, err := srv.Store(); err == nil { // If not, the server is closing.
+				s.ServeFeatures(st)
+			}
 		case <-stopped:
 		}
 	}()
