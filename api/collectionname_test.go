@@ -25,7 +25,7 @@ func TestCreateBadName(t *testing.T) {
 	if err := srv.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c := startBufconn(t, ServerBackend(srv), WithFeatures(ServerFeatures(srv)))
+	c := startBufconn(t, ServerBackend(srv), WithFeatures(storeOf(t, srv)))
 	colls := catfishv1.NewCollectionServiceClient(c.conn)
 	for _, name := range []string{"ca fes", "a/b", ".", "..", "..\n", strings.Repeat("x", 129), ""} {
 		_, err := colls.Create(testContext(t), &catfishv1.CollectionServiceCreateRequest{Name: name})
@@ -53,7 +53,7 @@ func TestListNameThatIsNotUTF8(t *testing.T) {
 	}
 	boxes := backend{DefaultCollection: &fake{}, "\xfe": &fake{}, "\xff": &fake{}}
 	for name, b := range map[string]Backend{"server": ServerBackend(srv), "backend": boxes} {
-		c := startBufconn(t, b, WithFeatures(ServerFeatures(srv)))
+		c := startBufconn(t, b, WithFeatures(storeOf(t, srv)))
 		var listed []string
 		req := &catfishv1.CollectionServiceListRequest{PageSize: 1}
 		for {

@@ -37,18 +37,21 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	var b FeatureBackend
+	var st *store.Store
 	if err == nil {
-		b, err = s.ready()
+		st, err = s.ready()
 	}
 	if err == nil && slices.Contains(s.boxes.Collections(), name) {
-		if _, e := b.Features(name); e != nil {
+		if _, e := st.Collection(name); e != nil {
 			err = fmt.Errorf("%w: %q holds boxes", store.ErrCollectionExists, name)
 		}
 	}
-	var c FeatureCollection
 	if err == nil {
-		c, err = b.CreateFeatures(name, o)
+		err = checkMemory(s.boxes)
+	}
+	var c *store.Collection
+	if err == nil {
+		c, err = st.Create(name, o)
 	}
 	if errors.Is(err, catfish.ErrOption) || errors.Is(err, store.ErrName) {
 		err = &fieldError{"name", ReasonBadField, err}
@@ -84,7 +87,7 @@ func optionsOf(req *catfishv1.CollectionServiceCreateRequest) (o store.Collectio
 	return o, nil
 }
 
-func collectionOf(c FeatureCollection) *catfishv1.Collection {
+func collectionOf(c *store.Collection) *catfishv1.Collection {
 	o := c.Options()
 	p := &catfishv1.Collection{
 		Name: names.Text(c.Name()), Kind: catfishv1.CollectionKind_COLLECTION_KIND_FEATURES,
@@ -121,13 +124,13 @@ func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionSer
 	if err != nil || len(after) > MaxNameBytes {
 		return nil, statusOf("", &fieldError{"page_token", ReasonBadCursor, errCursor})
 	}
-	b, err := s.ready()
+	st, err := s.ready()
 	if err != nil {
 		return nil, statusOf("", err)
 	}
-	kept := map[string]FeatureCollection{}
+	kept := map[string]*store.Collection{}
 	all := s.boxes.Collections()
-	for _, c := range b.AllFeatures() {
+	for _, c := range st.Collections() {
 		kept[c.Name()] = c
 		all = append(all, c.Name())
 	}
@@ -186,11 +189,11 @@ func (s *collectionService) Drop(ctx context.Context, req *catfishv1.CollectionS
 	if _, err := s.collection(ctx, "name", name); err != nil {
 		return nil, err
 	}
-	b, err := s.ready()
+	st, err := s.ready()
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	ok, err := b.DropFeatures(name)
+	ok, err := st.Drop(name)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %q", store.ErrUnknownCollection, name)
 	}
@@ -214,9 +217,9 @@ func (s *collectionService) Swap(ctx context.Context, req *catfishv1.CollectionS
 	if a == b {
 		return nil, statusOf(a, &fieldError{"other", ReasonBadField, errors.New("is the same as name")})
 	}
-	backend, err := s.ready()
+	st, err := s.ready()
 	if err == nil {
-		err = backend.SwapFeatures(ctx, a, b)
+		err = st.Swap(ctx, a, b)
 	}
 	if err != nil {
 		return nil, failed(ctx, a, err)

@@ -2,8 +2,7 @@
 // no RDMA client.
 //
 // There are three services: CatfishService for rectangles, from a Backend, and
-// FeatureService and CollectionService for features, from a FeatureBackend, which
-// StoreBackend makes of a store.Store.
+// FeatureService and CollectionService for features, from a store.Store.
 //
 // NewServer puts the service in front of a Backend: named collections,
 // each with the methods of *rstar.Tree. ServerBackend makes one of a

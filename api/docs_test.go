@@ -28,7 +28,7 @@ func TestDocsExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})},
-		WithFeatures(StoreBackend(openStore(t, store.Options{}))))
+		WithFeatures(openStore(t, store.Options{})))
 	shown := map[string]string{}
 	for _, m := range regexp.MustCompile(
 		`(?m)^grpcurl -plaintext (?:-max-time 600 )?-d '(.*)' localhost:50051 ([\w.]+)/(\w+)$`,

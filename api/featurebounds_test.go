@@ -113,7 +113,7 @@ func (b *countingTurns) RunStep(ctx context.Context, _ string, step func()) erro
 func TestLongFeatureCallsUseSchedulingSlots(t *testing.T) {
 	b := &countingTurns{backend: backend{}}
 	st := openStore(t, store.Options{})
-	c := withFeatures(startBufconn(t, b, WithFeatures(StoreBackend(st))), st)
+	c := withFeatures(startBufconn(t, b, WithFeatures(st)), st)
 	ctx := testContext(t)
 	scatter(t, c, 3000)
 	nothing := &catfishv1.Query{Area: boxArea(-180, -90, 180, 90), Filter: "properties.n < 0"}
@@ -237,7 +237,7 @@ func TestLoadingFeatures(t *testing.T) {
 	if _, err := c.CatfishServiceClient.Count(ctx, &catfishv1.CountRequest{Collection: "boxes", Query: pbRect(world)}); err != nil {
 		t.Errorf("boxes: %v", err)
 	}
-	c.server.ServeFeatures(StoreBackend(st))
+	c.server.ServeFeatures(st)
 	for _, s := range services {
 		if got := health(s); got != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("%q is %v after", s, got)
@@ -273,7 +273,7 @@ func TestGzip(t *testing.T) {
 func TestOutOfMemoryFeatures(t *testing.T) {
 	st := openStore(t, store.Options{})
 	b := &fullBackend{backend: backend{}}
-	c := withFeatures(startBufconn(t, b, WithFeatures(StoreBackend(st))), st)
+	c := withFeatures(startBufconn(t, b, WithFeatures(st)), st)
 	c.put(t, pbPoint("a", 1, 2, `{}`))
 	b.full.Store(true)
 	ctx := testContext(t)
@@ -310,35 +310,12 @@ func TestFeatureAnswersAreCounted(t *testing.T) {
 	}
 }
 
-// twice is a collection that finds every feature twice, as if it moved meanwhile.
-type twice struct{ FeatureCollection }
-
-func (c twice) SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
-	for range 2 {
-		if err := c.FeatureCollection.SearchWith(ctx, p, b, yield); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type twiceBackend struct{ FeatureBackend }
-
-func (b twiceBackend) Features(name string) (FeatureCollection, error) {
-	c, err := b.FeatureBackend.Features(name)
-	return twice{c}, err
-}
-
-// TestFeatureFoundTwiceIsReturnedOnce in a search by distance.
+// TestFeatureFoundTwiceIsReturnedOnce in a search by distance, as it moved meanwhile.
 func TestFeatureFoundTwiceIsReturnedOnce(t *testing.T) {
-	st := openStore(t, store.Options{})
-	c := withFeatures(startBufconn(t, backend{}, WithFeatures(twiceBackend{StoreBackend(st)})), st)
-	c.put(t, pbPoint("a", 1, 2, ""))
-	p, err := c.find(testContext(t), &catfishv1.FeatureServiceSearchRequest{
-		Query: &catfishv1.Query{Area: circleArea(1, 2, 10)}, Order: catfishv1.Order_ORDER_DISTANCE,
-	})
-	if err != nil || len(p.ids) != 1 {
-		t.Errorf("%v, %v", p.ids, err)
+	k := ranking{best: []ranked{{distance: 2, id: "a"}, {distance: 3, id: "b"}, {distance: 1, id: "a"}}}
+	k.cut()
+	if len(k.best) != 2 || k.best[0].id != "a" || k.best[0].distance != 1 || k.best[1].id != "b" {
+		t.Errorf("%+v", k.best)
 	}
 }
 

@@ -219,33 +219,8 @@ func TestErrorDetails(t *testing.T) {
 	}
 }
 
-// broken is a collection whose calls fail.
-type broken struct {
-	FeatureCollection
-	err error
-}
-
-func (b broken) PutEncoded(_ string, _ []byte, _ int64, _ kv.Condition, done func(uint64, error)) {
-	done(0, b.err)
-}
-
-func (b broken) SearchWith(context.Context, *store.Prepared, *store.Buffer, func(*store.Found) (bool, error)) error {
-	return b.err
-}
-
-type brokenBackend struct {
-	FeatureBackend
-	err error
-}
-
-func (b brokenBackend) Features(name string) (FeatureCollection, error) {
-	c, err := b.FeatureBackend.Features(name)
-	return broken{c, b.err}, err
-}
-
 // TestStoreErrors: the errors of a store, as clients receive them.
 func TestStoreErrors(t *testing.T) {
-	st := openStore(t, store.Options{})
 	for _, tc := range []struct {
 		err    error
 		code   codes.Code
@@ -266,17 +241,10 @@ func TestStoreErrors(t *testing.T) {
 		{store.ErrCorrupt, codes.Internal, ReasonInternal, false},
 		{errors.New("something else"), codes.Internal, ReasonInternal, false},
 	} {
-		t.Run(tc.err.Error(), func(t *testing.T) {
-			c := withFeatures(startBufconn(t, backend{}, WithFeatures(brokenBackend{StoreBackend(st), fmt.Errorf("wrapped: %w", tc.err)})), st)
-			_, put := c.Put(testContext(t), &catfishv1.FeatureServicePutRequest{Collection: "places", Feature: &catfishv1.Feature{}})
-			_, search := c.find(testContext(t), &catfishv1.FeatureServiceSearchRequest{})
-			for _, err := range []error{put, search} {
-				d := detailsOf(err)
-				if d.code != tc.code || d.reason != tc.reason || d.retry != tc.retry || d.meta[MetadataCollection] != "places" {
-					t.Errorf("%v: %+v", err, d)
-				}
-			}
-		})
+		d := detailsOf(failed(t.Context(), "places", fmt.Errorf("wrapped: %w", tc.err)))
+		if d.code != tc.code || d.reason != tc.reason || d.retry != tc.retry || d.meta[MetadataCollection] != "places" {
+			t.Errorf("%v: %+v", tc.err, d)
+		}
 	}
 }
 
@@ -284,8 +252,7 @@ func TestStoreErrors(t *testing.T) {
 func TestFeatureDeadline(t *testing.T) {
 	st := openStore(t, store.Options{})
 	s := &featureService{features: &features{boxes: backend{}, options: newOptions(nil)}}
-	b := StoreBackend(st)
-	s.backend.Store(&b)
+	s.store.Store(st)
 	ctx, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
 	_, err := s.Put(ctx, &catfishv1.FeatureServicePutRequest{Collection: "places", Feature: &catfishv1.Feature{}})

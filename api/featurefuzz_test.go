@@ -42,8 +42,7 @@ var _ grpc.ServerStreamingServer[catfishv1.FeatureServiceSearchResponse] = featu
 func fuzzService(f *testing.F) *featureService {
 	st := openStore(f, store.Options{})
 	s := &featureService{features: &features{boxes: backend{}, options: newOptions(nil), turns: stepperOf(backend{})}}
-	b := StoreBackend(st)
-	s.backend.Store(&b)
+	s.store.Store(st)
 	return s
 }
 

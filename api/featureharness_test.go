@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -33,7 +34,7 @@ func startFeaturesOver(t testing.TB, start func(testing.TB, Backend, ...Option) 
 ) featureClient {
 	t.Helper()
 	st := openStore(t, so)
-	c := start(t, backend{"boxes": &fake{}}, append(opts, WithFeatures(StoreBackend(st)))...)
+	c := start(t, backend{"boxes": &fake{}}, append(opts, WithFeatures(st))...)
 	return withFeatures(c, st)
 }
 
@@ -42,6 +43,16 @@ func withFeatures(c client, st *store.Store) featureClient {
 		client: c, FeatureServiceClient: catfishv1.NewFeatureServiceClient(c.conn),
 		colls: catfishv1.NewCollectionServiceClient(c.conn), store: st,
 	}
+}
+
+// storeOf is the store of a server that is ready.
+func storeOf(t testing.TB, srv *catfish.Server) *store.Store {
+	t.Helper()
+	st, err := srv.Store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
 }
 
 func openStore(t testing.TB, so store.Options) *store.Store {

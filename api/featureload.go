@@ -13,6 +13,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store"
 )
 
 // Uploads of features
@@ -42,7 +43,7 @@ const (
 type featureUpload struct {
 	*featureService
 	ctx     context.Context
-	c       FeatureCollection
+	c       *store.Collection
 	name    string
 	strict  bool
 	account *limits.Account

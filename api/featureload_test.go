@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -116,43 +115,23 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// full is a collection that takes n features, and is full then.
-type full struct {
-	FeatureCollection
-	left *int
-}
-
-func (f full) PutEncoded(id string, v []byte, e int64, c kv.Condition, done func(uint64, error)) {
-	if *f.left--; *f.left < 0 {
-		done(0, disk.ErrReadOnly)
-		return
-	}
-	f.FeatureCollection.PutEncoded(id, v, e, c, done)
-}
-
-type fullStore struct {
-	FeatureBackend
-	left *int
-}
-
-func (b fullStore) Features(name string) (FeatureCollection, error) {
-	c, err := b.FeatureBackend.Features(name)
-	return full{c, b.left}, err
-}
-
 // TestLoadIntoFullStore: an upload ends when the store takes no more, and
 // reports how many features it took.
 func TestLoadIntoFullStore(t *testing.T) {
-	st, left := openStore(t, store.Options{}), 7
-	c := withFeatures(startBufconn(t, backend{}, WithFeatures(fullStore{StoreBackend(st), &left})), st)
-	m := &catfishv1.FeatureServiceLoadRequest{Collection: "places"}
-	for range 20 {
-		m.Features = append(m.Features, &catfishv1.Feature{})
+	c := startFeatures(t, store.Options{SlabBytes: 4 << 20})
+	reqs := []*catfishv1.FeatureServiceLoadRequest{{Collection: "places"}}
+	for range 100 {
+		reqs = append(reqs, &catfishv1.FeatureServiceLoadRequest{Features: []*catfishv1.Feature{
+			{Properties: `{"x":"` + strings.Repeat("x", 100_000) + `"}`},
+		}})
 	}
-	_, err := c.loadFeatures(testContext(t), m)
-	d := detailsOf(err)
-	if d.code != codes.Unavailable || d.reason != ReasonReadOnly || !d.retry || loadDetail(err).GetStored() != 7 {
-		t.Errorf("%v: %+v, %v", err, d, loadDetail(err))
+	_, err := c.loadFeatures(testContext(t), reqs...)
+	d, stored := detailsOf(err), loadDetail(err).GetStored()
+	if d.code != codes.ResourceExhausted || d.reason != ReasonSlabFull || d.retry {
+		t.Errorf("%v: %+v", err, d)
+	}
+	if of := must[*store.Collection](t)(c.store.Collection("places")); stored == 0 || stored != uint64(of.Len()) {
+		t.Errorf("%d are reported, %d are stored", stored, of.Len())
 	}
 	if u := c.use(t, ofUploads); u.Used != 0 {
 		t.Errorf("uploads hold %d bytes", u.Used)

@@ -13,13 +13,13 @@ import (
 
 // queryOf converts a Query in a field of a request, and checks its area and
 // filter by preparing them. Its error is a *fieldError.
-func queryOf(c FeatureCollection, field string, p *catfishv1.Query) (store.Query, error) {
+func queryOf(c *store.Collection, field string, p *catfishv1.Query) (store.Query, error) {
 	_, q, err := prepared(c, field, p)
 	return q, err
 }
 
 // prepared is queryOf, with the query ready for its collection.
-func prepared(c FeatureCollection, field string, p *catfishv1.Query) (*store.Prepared, store.Query, error) {
+func prepared(c *store.Collection, field string, p *catfishv1.Query) (*store.Prepared, store.Query, error) {
 	q, err := decoded(c, field, p)
 	if err != nil {
 		return nil, q, err
@@ -32,7 +32,7 @@ func prepared(c FeatureCollection, field string, p *catfishv1.Query) (*store.Pre
 }
 
 // decoded is queryOf without the checks that preparing makes.
-func decoded(c FeatureCollection, field string, p *catfishv1.Query) (q store.Query, err error) {
+func decoded(c *store.Collection, field string, p *catfishv1.Query) (q store.Query, err error) {
 	q.Filter = p.GetFilter()
 	if q.Relation, err = relationOf(field+".relation", p.GetRelation()); err != nil {
 		return q, err

@@ -37,7 +37,7 @@ func ExampleWithFeatures() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	g := api.NewServer(api.ServerBackend(srv), api.WithFeatures(api.StoreBackend(st)))
+	g := api.NewServer(api.ServerBackend(srv), api.WithFeatures(st))
 	defer g.Stop() // before the store is closed
 	go g.Serve(l)
 

@@ -23,7 +23,7 @@ const (
 type featureSearch struct {
 	*featureService
 	ctx    context.Context
-	c      FeatureCollection
+	c      *store.Collection
 	req    *catfishv1.FeatureServiceSearchRequest
 	stream grpc.ServerStream
 	q      *store.Prepared

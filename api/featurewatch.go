@@ -29,18 +29,9 @@ const (
 // errStopping ends watches, which have no end of their own.
 var errStopping = errors.New("api: the server is stopping; watch on behind the last revision that was told, when it is there again")
 
-// watchLimiter is a FeatureBackend with limits of watches; those that are 0 are
-// the defaults. StoreBackend and ServerFeatures are such backends.
-type watchLimiter interface{ WatchLimits() store.WatchLimits }
-
-// newWatchBudget returns the budget for the watches of a backend, or before one
-// is loaded.
-func newWatchBudget(b FeatureBackend) *limits.Budget {
-	var of store.WatchLimits
-	if l, ok := b.(watchLimiter); ok {
-		of = l.WatchLimits()
-	}
-	return limits.NewWatchBudget("areas watched over gRPC", of.Areas)
+// newWatchBudget returns the budget for watches; 0: before a store is loaded.
+func newWatchBudget(areas int) *limits.Budget {
+	return limits.NewWatchBudget("areas watched over gRPC", areas)
 }
 
 // featureWatch is one Watch.
@@ -82,7 +73,7 @@ func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
 }
 
 // begin creates the watcher.
-func (r *featureWatch) begin(c FeatureCollection, account *limits.Account) (err error) {
+func (r *featureWatch) begin(c *store.Collection, account *limits.Account) (err error) {
 	areas := r.req.GetAreas()
 	switch {
 	case len(areas) == 0:
@@ -117,7 +108,7 @@ func (r *featureWatch) count(account *limits.Account, watchers, areas int64) err
 }
 
 // add adds the areas to the watcher. Each is prepared once, in its own step.
-func (r *featureWatch) add(c FeatureCollection, areas []*catfishv1.WatchedArea, account *limits.Account) error {
+func (r *featureWatch) add(c *store.Collection, areas []*catfishv1.WatchedArea, account *limits.Account) error {
 	p := r.pacer(r.ctx)
 	defer p.end()
 	names := make(map[string]struct{}, len(areas))

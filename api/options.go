@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
+	"github.com/catfish-index/catfish/store"
 )
 
 // DefaultCollection is the collection that an empty name refers to.
@@ -71,7 +72,7 @@ type options struct {
 	idle            time.Duration
 	grpc            []grpc.ServerOption
 	tls             *tls.Config
-	features        FeatureBackend
+	features        *store.Store
 	featuresLater   bool
 	keys            *access.Keys
 	watchProgress   time.Duration
@@ -147,9 +148,9 @@ func WithGRPC(opts ...grpc.ServerOption) Option {
 }
 
 // WithFeatures also serves catfish.v1.FeatureService and CollectionService,
-// from b.
-func WithFeatures(b FeatureBackend) Option {
-	return func(o *options) { o.features = b }
+// from a store, which may be that of a catfish.Server.
+func WithFeatures(st *store.Store) Option {
+	return func(o *options) { o.features = st }
 }
 
 // WithFeaturesLater is WithFeatures for a server that has not loaded them yet.

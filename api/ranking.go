@@ -41,7 +41,7 @@ func (a *ranked) compare(b *ranked) int {
 const rankedBytes = 64
 
 // from sets the point in a field of a request.
-func (k *ranking) from(c FeatureCollection, field string, p *catfishv1.Point) (err error) {
+func (k *ranking) from(c *store.Collection, field string, p *catfishv1.Point) (err error) {
 	if p == nil {
 		return &fieldError{field, ReasonBadField, errMissing}
 	}
@@ -52,7 +52,7 @@ func (k *ranking) from(c FeatureCollection, field string, p *catfishv1.Point) (e
 }
 
 // search looks at every feature that q finds, and has the answer at the end.
-func (k *ranking) search(ctx context.Context, c FeatureCollection, q *store.Prepared) error {
+func (k *ranking) search(ctx context.Context, c *store.Collection, q *store.Prepared) error {
 	err := search(ctx, c, q, func(f *store.Found) (bool, error) {
 		f.Distance = k.origin.Distance(&f.View)
 		r := ranked{distance: f.Distance, id: string(f.ID)}

@@ -17,6 +17,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/store"
 )
 
 const (
@@ -129,7 +130,7 @@ func (s *Server) registerFeatures(b Backend, o options, turns stepper) {
 		return
 	}
 	s.features = &features{boxes: b, options: o, loads: s.loads, turns: turns}
-	s.features.watches.Store(newWatchBudget(nil))
+	s.features.watches.Store(newWatchBudget(0))
 	s.grpc.RegisterService(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
 	s.grpc.RegisterService(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})
 	if o.features != nil {
@@ -140,10 +141,11 @@ func (s *Server) registerFeatures(b Backend, o options, turns stepper) {
 }
 
 // ServeFeatures is called when the features of a server with WithFeaturesLater
-// are loaded. It panics if the server has no such services.
-func (s *Server) ServeFeatures(b FeatureBackend) {
-	s.features.watches.Store(newWatchBudget(b))
-	s.features.backend.Store(&b)
+// are loaded; those of a catfish.Server are in its Store. It panics if the server has
+// no such services.
+func (s *Server) ServeFeatures(st *store.Store) {
+	s.features.watches.Store(newWatchBudget(st.WatchLimits().Areas))
+	s.features.store.Store(st)
 	s.setFeaturesHealth(healthpb.HealthCheckResponse_SERVING)
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
 )
 
 // Server hosts named collections and answers clients over the transports of
@@ -266,9 +265,6 @@ func (s *Server) Addr() string { return s.ln.Addr().String() }
 
 // MaxResults is the largest answer in objects.
 func (s *Server) MaxResults() int { return s.opts.MaxResults }
-
-// WatchLimits are ServerOptions.Watch; 0: the default.
-func (s *Server) WatchLimits() store.WatchLimits { return s.opts.Watch }
 
 // MemoryLimit is the memory that the server is to hold at most, in bytes.
 func (s *Server) MemoryLimit() int64 { return s.opts.MemoryLimit }

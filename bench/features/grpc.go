@@ -41,6 +41,10 @@ type grpcServer struct {
 }
 
 func serveGRPC(srv *catfish.Server) (*grpcServer, error) {
+	st, err := srv.Store()
+	if err != nil {
+		return nil, err
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -51,7 +55,7 @@ func serveGRPC(srv *catfish.Server) (*grpcServer, error) {
 	}
 	s := &grpcServer{l: l, beside: beside, plain: grpc.NewServer()}
 	s.echo.Store(&catfishv1.FeatureServiceSearchResponse{})
-	s.g = api.NewServer(api.ServerBackend(srv), api.WithFeatures(api.ServerFeatures(srv)))
+	s.g = api.NewServer(api.ServerBackend(srv), api.WithFeatures(st))
 	s.plain.RegisterService(&grpc.ServiceDesc{
 		ServiceName: echoService, HandlerType: (*any)(nil),
 		Streams: []grpc.StreamDesc{{StreamName: echoStream, Handler: s.answer, ServerStreams: true}},

@@ -43,7 +43,9 @@ func serveGRPC(ctx context.Context, addr string, part int64, srv *catfish.Server
 	go func() {
 		select {
 		case <-loaded:
-			g.ServeFeatures(api.ServerFeatures(srv))
+			if st, err := srv.Store(); err == nil { // If not, the server is closing.
+				g.ServeFeatures(st)
+			}
 		case <-ctx.Done():
 		}
 	}()
