@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -56,20 +57,33 @@ type Collection interface {
 	Stats() rstar.Stats
 }
 
-// Backend finds collections by name. Both methods are safe for concurrent
-// use. A Backend may also have a method
-//
-//	CheckMemory() error
-//
-// which returns an error that wraps catfish.ErrBusy while there is no memory:
-// writes, and answers of more than 1 MiB, are then refused with
-// RESOURCE_EXHAUSTED. *catfish.Server has it.
-type Backend interface {
-	// Collection returns the collection with this name, which is never empty.
+// Backend is what the services need of a server besides its store. ServerBackend makes
+// it of a catfish.Server.
+type Backend struct {
+	// Collection returns the collection of boxes with this name, which is never empty.
 	// For an unknown name the error wraps ErrNoCollection, and for one that is
 	// still being loaded catfish.ErrNotReady. The collection may be closed at
-	// any time: calls that use it then end with COLLECTION_CLOSED.
-	Collection(name string) (Collection, error)
+	// any time: calls that use it then end with COLLECTION_CLOSED. Both functions are
+	// safe for concurrent use.
+	Collection func(name string) (Collection, error)
 	// Collections returns all names, in any order. The caller owns the slice.
-	Collections() []string
+	Collections func() []string
+	// Host of the calls; nil: there is always room, and the calls share scheduling slots
+	// among themselves.
+	Host Host
+}
+
+// Host is the server whose processors and memory calls use. *catfish.Server is one. The
+// methods are safe for concurrent use.
+type Host interface {
+	// CheckMemory returns nil, or an error that wraps catfish.ErrBusy while memory is
+	// full. Calls that need more are then refused with RESOURCE_EXHAUSTED, SERVER_BUSY:
+	// inserts, updates, loads, and answers of more than 1 MiB. Connections are not
+	// refused: an idle one holds little, their number is bounded, and a supervisor
+	// connects to check the server's health, and would otherwise kill it.
+	CheckMemory() error
+	// RunStep calls step when this source gets a scheduling slot, of which a few long
+	// calls have one at a time, round robin among sources. So a short call never waits
+	// behind a long one. The error is the reason why ctx ended before that.
+	RunStep(ctx context.Context, source string, step func()) error
 }

@@ -17,7 +17,7 @@ func BenchmarkSearch(b *testing.B) {
 	if err := tree.Load(items); err != nil {
 		b.Fatal(err)
 	}
-	c := startLoopback(b, backend{"default": tree})
+	c := startLoopback(b, trees{"default": tree}.alone())
 	for _, n := range []uint32{1, 256, 10_000} {
 		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
 			req := &catfishv1.SearchRequest{Query: pbRect(world), Limit: n}

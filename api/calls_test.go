@@ -19,9 +19,9 @@ var transports = map[string]func(testing.TB, Backend, ...Option) client{
 func TestCallsAgainstScan(t *testing.T) {
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
-			testCalls(t, start(t, backend{
+			testCalls(t, start(t, trees{
 				"default": &fake{}, "roads": &fake{},
-			}))
+			}.alone()))
 		})
 	}
 }

@@ -15,14 +15,17 @@ import (
 //	go g.Serve(listener)
 //
 // Stop g before srv is closed.
-func ServerBackend(srv *catfish.Server) Backend { return serverBackend{srv} }
+func ServerBackend(srv *catfish.Server) Backend {
+	b := serverBoxes{srv}
+	return Backend{Collection: b.find, Collections: srv.Collections, Host: srv}
+}
 
-type serverBackend struct{ *catfish.Server }
+type serverBoxes struct{ srv *catfish.Server }
 
-func (b serverBackend) Collection(name string) (Collection, error) {
+func (b serverBoxes) find(name string) (Collection, error) {
 	c, err := b.boxes(name)
 	if err == nil {
-		err = b.Server.Ready(name)
+		err = b.srv.Ready(name)
 	}
 	switch {
 	case errors.Is(err, catfish.ErrUnknownCollection):
@@ -33,8 +36,8 @@ func (b serverBackend) Collection(name string) (Collection, error) {
 	return c, nil
 }
 
-func (b serverBackend) boxes(name string) (Collection, error) {
-	tree, err := b.Server.Collection(name)
+func (b serverBoxes) boxes(name string) (Collection, error) {
+	tree, err := b.srv.Collection(name)
 	if err == nil {
 		return tree, nil
 	}
@@ -42,7 +45,7 @@ func (b serverBackend) boxes(name string) (Collection, error) {
 	if !errors.Is(err, catfish.ErrNotPermitted) && !errors.Is(err, catfish.ErrUnknownCollection) {
 		return nil, err
 	}
-	kept, err := b.Server.Kept(name)
+	kept, err := b.srv.Kept(name)
 	if err != nil {
 		return nil, err
 	}

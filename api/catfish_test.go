@@ -64,20 +64,15 @@ func TestServerBackendLoading(t *testing.T) {
 	}
 }
 
-// dropped is a Backend whose collection is closed after a call has found it.
-type dropped struct{ *rstar.Tree }
-
-func (d dropped) Collection(string) (Collection, error) { return d.Tree, nil }
-func (dropped) Collections() []string                   { return nil }
-
-// TestDroppedDuringCall: no answer is empty because the collection was dropped.
+// TestDroppedDuringCall: no answer is empty because the collection was dropped after the
+// call had found it.
 func TestDroppedDuringCall(t *testing.T) {
 	tree, err := rstar.New(rstar.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tree.Close()
-	for call, err := range everyCall(testContext(t), startBufconn(t, dropped{tree}), "x") {
+	for call, err := range everyCall(testContext(t), startBufconn(t, trees{"x": tree}.alone()), "x") {
 		if d := detailsOf(err); call != "Stats" && (d.code != codes.Unavailable || d.reason != ReasonClosed) {
 			t.Errorf("%s: %v: %+v", call, err, d)
 		}

@@ -51,7 +51,7 @@ func TestListNameThatIsNotUTF8(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	boxes := backend{DefaultCollection: &fake{}, "\xfe": &fake{}, "\xff": &fake{}}
+	boxes := trees{DefaultCollection: &fake{}, "\xfe": &fake{}, "\xff": &fake{}}.alone()
 	for name, b := range map[string]Backend{"server": ServerBackend(srv), "backend": boxes} {
 		c := startBufconn(t, b, WithFeatures(storeOf(t, srv)))
 		var listed []string

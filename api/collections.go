@@ -47,7 +47,7 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 		}
 	}
 	if err == nil {
-		err = checkMemory(s.boxes)
+		err = s.boxes.Host.CheckMemory()
 	}
 	var c *store.Collection
 	if err == nil {

@@ -5,7 +5,7 @@
 // FeatureService and CollectionService for features, from a store.Store.
 //
 // NewServer puts the service in front of a Backend: named collections,
-// each with the methods of *rstar.Tree. ServerBackend makes one of a
+// each with the methods of *rstar.Tree, and a host. ServerBackend makes one of a
 // catfish.Server. The protocol and its promises are documented in
 // api/catfish/v1/catfish.proto; docs/api.md has runnable examples, the limits
 // and the table of errors.

@@ -27,7 +27,7 @@ func TestDocsExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})},
+	c := startLoopback(t, trees{"default": newTree(t, rstar.Options{})}.alone(),
 		WithFeatures(openStore(t, store.Options{})))
 	shown := map[string]string{}
 	for _, m := range regexp.MustCompile(

@@ -52,7 +52,7 @@ func TestBadRequests(t *testing.T) {
 	col := &fake{before: func(op string) error {
 		return fmt.Errorf("%s was called", op)
 	}}
-	c := startBufconn(t, backend{"default": col})
+	c := startBufconn(t, trees{"default": col}.alone())
 	ctx := testContext(t)
 
 	ok := &catfishv1.Rect{MaxX: 1, MaxY: 1}
@@ -171,7 +171,7 @@ func everyCall(ctx context.Context, c client, collection string) map[string]erro
 }
 
 func TestUnknownCollection(t *testing.T) {
-	c := startBufconn(t, backend{"default": &fake{}})
+	c := startBufconn(t, trees{"default": &fake{}}.alone())
 	for call, err := range everyCall(testContext(t), c, "rivers") {
 		d := detailsOf(err)
 		if d.code != codes.NotFound || d.reason != ReasonNoCollection ||
@@ -194,9 +194,9 @@ func TestUnknownCollection(t *testing.T) {
 // that return one.
 func TestCollectionErrors(t *testing.T) {
 	var fault error
-	c := startBufconn(t, backend{"default": &fake{
+	c := startBufconn(t, trees{"default": &fake{
 		before: func(string) error { return fault },
-	}})
+	}}.alone())
 	for _, tc := range []struct {
 		err    error
 		code   codes.Code
@@ -234,7 +234,7 @@ func TestResultLimit(t *testing.T) {
 		max     int
 		refused bool
 	}{{499, true}, {500, false}} {
-		c := startBufconn(t, backend{"default": &fake{items: items}},
+		c := startBufconn(t, trees{"default": &fake{items: items}}.alone(),
 			WithMaxResults(tc.max))
 		ctx := testContext(t)
 		got, serr := c.search(ctx, &catfishv1.SearchRequest{

@@ -2,9 +2,11 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -161,23 +163,21 @@ func (f *fake) Len() int {
 
 func (f *fake) Stats() rstar.Stats { return rstar.Stats{Len: f.Len()} }
 
-// backend is a Backend of fixed collections.
-type backend map[string]Collection
+// trees are fixed collections.
+type trees map[string]Collection
 
-func (b backend) Collection(name string) (Collection, error) {
-	c, ok := b[name]
-	if !ok {
-		return nil, fmt.Errorf("%w: %q", ErrNoCollection, name)
-	}
-	return c, nil
+// on is their Backend, with a host of calls.
+func (b trees) on(h Host) Backend {
+	return Backend{Host: h, Collections: func() []string { return slices.Collect(maps.Keys(b)) }, Collection: func(name string) (Collection, error) {
+		c, ok := b[name]
+		if !ok {
+			return nil, fmt.Errorf("%w: %q", ErrNoCollection, name)
+		}
+		return c, nil
+	}}
 }
 
-func (b backend) Collections() []string {
-	var names []string
-	for n := range b {
-		names = append(names, n)
-	}
-	return names
-}
+// alone is their Backend without a host.
+func (b trees) alone() Backend { return b.on(limits.Alone{Slots: limits.NewLongSlots()}) }
 
 func (f *fake) Closed() bool { return false }

@@ -75,7 +75,7 @@ func inFlight(b *testing.B, f func(rng *rand.Rand) (int, error)) {
 // least that gRPC costs.
 func BenchmarkFeatures(b *testing.B) {
 	st := openStore(b, store.Options{})
-	c := withFeatures(startLoopback(b, backend{}, WithFeatures(st)), st)
+	c := withFeatures(startLoopback(b, trees{}.alone(), WithFeatures(st)), st)
 	const n = 100_000
 	rng := rand.New(rand.NewPCG(1, 2))
 	reqs := []*catfishv1.FeatureServiceLoadRequest{{Collection: "places"}}

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -88,9 +89,9 @@ func TestFeatureResultLimit(t *testing.T) {
 	}
 }
 
-// countingTurns is a backend that counts scheduling slots.
+// countingTurns is a Host that counts scheduling slots.
 type countingTurns struct {
-	backend
+	limits.Alone
 	n, now atomic.Int64
 	after  func(ctx context.Context, n int64)
 }
@@ -111,9 +112,9 @@ func (b *countingTurns) RunStep(ctx context.Context, _ string, step func()) erro
 // TestLongFeatureCallsUseSchedulingSlots, also if their filter matches nothing.
 // Short calls use none, and every call releases its slot.
 func TestLongFeatureCallsUseSchedulingSlots(t *testing.T) {
-	b := &countingTurns{backend: backend{}}
+	b := &countingTurns{}
 	st := openStore(t, store.Options{})
-	c := withFeatures(startBufconn(t, b, WithFeatures(st)), st)
+	c := withFeatures(startBufconn(t, trees{}.on(b), WithFeatures(st)), st)
 	ctx := testContext(t)
 	scatter(t, c, 3000)
 	nothing := &catfishv1.Query{Area: boxArea(-180, -90, 180, 90), Filter: "properties.n < 0"}
@@ -215,7 +216,7 @@ func TestSlowReaderOfFeatures(t *testing.T) {
 // answer.
 func TestLoadingFeatures(t *testing.T) {
 	st := openStore(t, store.Options{})
-	c := withFeatures(startBufconn(t, backend{"boxes": &fake{}}, WithFeaturesLater()), st)
+	c := withFeatures(startBufconn(t, trees{"boxes": &fake{}}.alone(), WithFeaturesLater()), st)
 	ctx := testContext(t)
 	health := func(service string) healthpb.HealthCheckResponse_ServingStatus {
 		return must[*healthpb.HealthCheckResponse](t)(healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: service})).GetStatus()
@@ -272,8 +273,8 @@ func TestGzip(t *testing.T) {
 // TestOutOfMemoryFeatures: without memory writes are refused and reads work.
 func TestOutOfMemoryFeatures(t *testing.T) {
 	st := openStore(t, store.Options{})
-	b := &fullBackend{backend: backend{}}
-	c := withFeatures(startBufconn(t, b, WithFeatures(st)), st)
+	b := &fullHost{Alone: limits.Alone{Slots: limits.NewLongSlots()}}
+	c := withFeatures(startBufconn(t, trees{}.on(b), WithFeatures(st)), st)
 	c.put(t, pbPoint("a", 1, 2, `{}`))
 	b.full.Store(true)
 	ctx := testContext(t)

@@ -251,7 +251,7 @@ func TestStoreErrors(t *testing.T) {
 // TestFeatureDeadline: a call whose deadline has passed does nothing, and says so.
 func TestFeatureDeadline(t *testing.T) {
 	st := openStore(t, store.Options{})
-	s := &featureService{features: &features{boxes: backend{}, options: newOptions(nil)}}
+	s := &featureService{features: &features{boxes: trees{}.alone(), options: newOptions(nil)}}
 	s.store.Store(st)
 	ctx, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()

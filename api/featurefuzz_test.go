@@ -41,7 +41,7 @@ var _ grpc.ServerStreamingServer[catfishv1.FeatureServiceSearchResponse] = featu
 
 func fuzzService(f *testing.F) *featureService {
 	st := openStore(f, store.Options{})
-	s := &featureService{features: &features{boxes: backend{}, options: newOptions(nil), turns: stepperOf(backend{})}}
+	s := &featureService{features: &features{boxes: trees{}.alone(), options: newOptions(nil)}}
 	s.store.Store(st)
 	return s
 }

@@ -30,7 +30,6 @@ type features struct {
 	boxes   Backend
 	options options
 	loads   *limits.Budget // bytes of Loads in progress
-	turns   stepper        // of calls that take long
 	// watches counts areas. It is replaced before there is a store.
 	watches atomic.Pointer[limits.Budget]
 }

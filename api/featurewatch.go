@@ -91,7 +91,7 @@ func (r *featureWatch) begin(c *store.Collection, account *limits.Account) (err 
 	if err != nil {
 		return err
 	}
-	r.f = store.Follower{Watcher: w, Slots: r.turns, Source: sourceOf(r.ctx), At: w.Revision()}
+	r.f = store.Follower{Watcher: w, Slots: r.boxes.Host, Source: sourceOf(r.ctx), At: w.Revision()}
 	if err = r.add(c, areas, account); err != nil {
 		w.Close()
 	}

@@ -103,7 +103,7 @@ func (s *featureService) Put(ctx context.Context, req *catfishv1.FeatureServiceP
 	}
 	e, err := encode(c, "feature", req.GetFeature())
 	if err == nil {
-		err = checkMemory(s.boxes)
+		err = s.boxes.Host.CheckMemory()
 	}
 	if err != nil {
 		return nil, statusOf(name, err)
@@ -144,7 +144,7 @@ func (s *featureService) Patch(ctx context.Context, req *catfishv1.FeatureServic
 		return nil, statusOf(name, &fieldError{"properties", ReasonBadProperties, errMissing})
 	}
 	if err = checkID("id", req.GetId()); err == nil {
-		err = checkMemory(s.boxes)
+		err = s.boxes.Host.CheckMemory()
 	}
 	if err != nil {
 		return nil, statusOf(name, err)

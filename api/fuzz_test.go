@@ -32,7 +32,7 @@ func FuzzInsert(f *testing.F) {
 			return
 		}
 		col := &fake{}
-		s := &service{backend: backend{"default": col}, options: newOptions(nil)}
+		s := &service{backend: trees{"default": col}.alone(), options: newOptions(nil)}
 		_, err := s.Insert(t.Context(), &req)
 		switch status.Code(err) {
 		case codes.OK:

@@ -18,10 +18,9 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 )
 
-// oneTurn is a backend with a single scheduling slot.
+// oneTurn is a Host with a single scheduling slot.
 type oneTurn struct {
-	backend
-	*limits.Slots
+	limits.Alone
 	begun, active atomic.Int64
 }
 
@@ -43,8 +42,8 @@ func testHandshakes(t *testing.T, f func(t *testing.T, l *bufconn.Listener, b *o
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		b := &oneTurn{backend: backend{"default": &fake{}}, Slots: limits.NewSlots(1)}
-		s := NewServer(b, WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}))
+		b := &oneTurn{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
+		s := NewServer(trees{"default": &fake{}}.on(b), WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}))
 		l := bufconn.Listen(64 << 10)
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(l) }()

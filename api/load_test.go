@@ -21,7 +21,7 @@ func TestLoadBadItem(t *testing.T) {
 	items[777].Rect.MinY = math.NaN()
 	for _, before := range []int{0, 1} {
 		col := &fake{items: make([]rstar.Item, before)}
-		c := startBufconn(t, backend{"default": col})
+		c := startBufconn(t, trees{"default": col}.alone())
 		_, err := c.load(testContext(t), "", items, 100)
 		d := detailsOf(err)
 		if d.code != codes.InvalidArgument || d.reason != ReasonBadRect ||
@@ -49,7 +49,7 @@ func TestLoadSlabFull(t *testing.T) {
 		}
 		return nil
 	}
-	c := startBufconn(t, backend{"default": col})
+	c := startBufconn(t, trees{"default": col}.alone())
 	items := randomItems(rand.New(rand.NewPCG(9, 10)), 400)
 	_, err := c.load(testContext(t), "", items, 64)
 	d := detailsOf(err)
@@ -72,7 +72,7 @@ func TestLoadCancelled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ended, opt := handlerErrors()
 			col := &fake{}
-			c := start(t, backend{"default": col}, opt)
+			c := start(t, trees{"default": col}.alone(), opt)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			stream, err := c.Load(ctx)
@@ -112,7 +112,7 @@ func TestLoadCancelledWhileStoring(t *testing.T) {
 		}
 		return nil
 	}
-	c := startBufconn(t, backend{"default": col}, opt, watch)
+	c := startBufconn(t, trees{"default": col}.alone(), opt, watch)
 	_, err := c.load(ctx, "",
 		randomItems(rand.New(rand.NewPCG(13, 14)), 1000), 500)
 	if d := detailsOf(err); d.code != codes.Canceled {
@@ -130,7 +130,7 @@ func TestLoadCancelledWhileStoring(t *testing.T) {
 func TestLoadTooLarge(t *testing.T) {
 	col := &fake{}
 	// One message of 1 KB takes 35 KB, and the objects the rest of 60 KB.
-	c := startBufconn(t, backend{"default": col},
+	c := startBufconn(t, trees{"default": col}.alone(),
 		WithMaxMessageBytes(1<<10), WithMaxLoadBytes(80<<10))
 	ctx := testContext(t)
 	items := randomItems(rand.New(rand.NewPCG(15, 16)), 1000)
@@ -150,7 +150,7 @@ func TestLoadTooLarge(t *testing.T) {
 
 // TestLoadEmpty loads nothing, which is no error.
 func TestLoadEmpty(t *testing.T) {
-	c := startBufconn(t, backend{"default": &fake{}})
+	c := startBufconn(t, trees{"default": &fake{}}.alone())
 	res, err := c.load(testContext(t), "", nil, 1)
 	if err != nil || res.GetReceived() != 0 || res.GetLoaded() != 0 {
 		t.Fatalf("%v, %v", res, err)

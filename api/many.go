@@ -60,7 +60,7 @@ func (s *service) collectMany(ctx context.Context, c Collection, qs []rstar.Rect
 		}
 		if first == 0 {
 			step()
-		} else if err := s.turns.RunStep(ctx, sourceOf(ctx), step); err != nil {
+		} else if err := s.backend.Host.RunStep(ctx, sourceOf(ctx), step); err != nil {
 			return err
 		}
 		if c.Closed() {

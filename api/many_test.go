@@ -23,7 +23,7 @@ func TestSearchMany(t *testing.T) {
 	}
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
-			c := start(t, backend{"default": tree})
+			c := start(t, trees{"default": tree}.alone())
 			for _, n := range []int{0, 1, 2, 300, MaxQueries} {
 				req := &catfishv1.SearchManyRequest{}
 				var want [][]rstar.Item
@@ -52,7 +52,7 @@ func TestSearchMany(t *testing.T) {
 // TestSearchManyTooLarge: the result limit applies to all queries together.
 func TestSearchManyTooLarge(t *testing.T) {
 	items := randomItems(rand.New(rand.NewPCG(1, 1)), 100)
-	c := startBufconn(t, backend{"default": &fake{items: items}}, WithMaxResults(299))
+	c := startBufconn(t, trees{"default": &fake{items: items}}.alone(), WithMaxResults(299))
 	q := pbRect(world)
 	if got, err := c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
 		Queries: []*catfishv1.Rect{q, q},
@@ -71,7 +71,7 @@ func TestSearchManyTooLarge(t *testing.T) {
 // TestLargeRequest: a request larger than any call needs is refused before it
 // is decoded. One with a few queries too many gets an error that says so.
 func TestLargeRequest(t *testing.T) {
-	c := startBufconn(t, backend{"default": &fake{}})
+	c := startBufconn(t, trees{"default": &fake{}}.alone())
 	empty := &catfishv1.Rect{}
 	_, err := c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
 		Queries: slices.Repeat([]*catfishv1.Rect{empty}, maxRequestBytes/2),

@@ -15,13 +15,13 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// fullBackend is out of memory while full is set.
-type fullBackend struct {
-	backend
+// fullHost is out of memory while full is set.
+type fullHost struct {
+	limits.Alone
 	full atomic.Bool
 }
 
-func (b *fullBackend) CheckMemory() error {
+func (b *fullHost) CheckMemory() error {
 	if b.full.Load() {
 		return fmt.Errorf("%w: it holds 7 bytes, limit 6", catfish.ErrBusy)
 	}
@@ -33,8 +33,8 @@ func (b *fullBackend) CheckMemory() error {
 func TestNoMemoryRefusesWrites(t *testing.T) {
 	it := rstar.Item{Rect: rstar.Rect{MaxX: 1, MaxY: 1}, ID: 1}
 	col, empty := &fake{items: []rstar.Item{it, it}}, &fake{}
-	b := &fullBackend{backend: backend{"default": col, "empty": empty}}
-	c := startBufconn(t, b)
+	b := new(fullHost)
+	c := startBufconn(t, trees{"default": col, "empty": empty}.on(b))
 	ctx := testContext(t)
 	b.full.Store(true)
 	calls := map[string]func() error{
@@ -75,8 +75,8 @@ func TestNoMemoryRefusesWrites(t *testing.T) {
 
 // A large answer is refused while there is no memory.
 func TestNoMemoryRefusesLargeAnswer(t *testing.T) {
-	b := &fullBackend{backend: backend{}}
-	s := NewServer(b)
+	b := new(fullHost)
+	s := NewServer(trees{}.on(b))
 	b.full.Store(true)
 	ctx, err := s.calls.tap(t.Context(), &tap.Info{})
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *service) collectNearest(ctx context.Context, c Collection,
 		step := func() { *last, done = b.Next(*last, cap(*last)-had, stepNodes) }
 		if first {
 			step()
-		} else if err := s.turns.RunStep(ctx, sourceOf(ctx), step); err != nil {
+		} else if err := s.backend.Host.RunStep(ctx, sourceOf(ctx), step); err != nil {
 			return nil, err
 		}
 		if n := within(*last, req.MaxDistance); n < len(*last) {

@@ -11,7 +11,7 @@ import (
 type pacer struct{ limits.Pacer }
 
 func (s *features) pacer(ctx context.Context) *pacer {
-	return &pacer{limits.Pacer{Of: s.turns, Ctx: ctx}}
+	return &pacer{limits.Pacer{Of: s.boxes.Host, Ctx: ctx}}
 }
 
 func (p *pacer) pace() error {

@@ -69,11 +69,14 @@ type Server struct {
 // called, and before that holds no resources that need a Stop.
 func NewServer(b Backend, opts ...Option) *Server {
 	o := newOptions(opts)
+	if b.Host == nil {
+		b.Host = limits.Alone{Slots: limits.NewLongSlots()}
+	}
 	s := &Server{health: health.NewServer()}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
 		answers: limits.NewBudget("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
-		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), memory: memoryOf(b), keys: o.keys,
+		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), memory: b.Host, keys: o.keys,
 		stopping: s.stopping,
 	}
 	s.loads = limits.NewBudget("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
@@ -84,9 +87,8 @@ func NewServer(b Backend, opts ...Option) *Server {
 		Idle: o.idle, // One write is at most 32 KB, which gRPC gathers.
 	}
 	var admitting []grpc.ServerOption
-	turns := stepperOf(b)
 	if o.tls != nil {
-		t := limits.HandshakesInSlots(o.tls, turns, limits.GreetingTimeout)
+		t := limits.HandshakesInSlots(o.tls, b.Host, limits.GreetingTimeout)
 		admitting = append(admitting, grpc.Creds(credentials.NewTLS(t)))
 	}
 	if o.keys != nil {
@@ -112,9 +114,9 @@ func NewServer(b Backend, opts ...Option) *Server {
 	}, o.grpc, admitting)...) // The last, so that logs and metrics see what is refused.
 
 	s.grpc.RegisterService(withSizes(catfishv1.CatfishService_ServiceDesc), &service{
-		backend: b, options: o, loads: s.loads, turns: turns,
+		backend: b, options: o, loads: s.loads,
 	})
-	s.registerFeatures(b, o, turns)
+	s.registerFeatures(b, o)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	// The server as a whole ("") is SERVING from the start, or with its features.
@@ -125,11 +127,11 @@ func NewServer(b Backend, opts ...Option) *Server {
 }
 
 // registerFeatures adds the services of features, if the options have them.
-func (s *Server) registerFeatures(b Backend, o options, turns stepper) {
+func (s *Server) registerFeatures(b Backend, o options) {
 	if o.features == nil && !o.featuresLater {
 		return
 	}
-	s.features = &features{boxes: b, options: o, loads: s.loads, turns: turns}
+	s.features = &features{boxes: b, options: o, loads: s.loads}
 	s.features.watches.Store(newWatchBudget(0))
 	s.grpc.RegisterService(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
 	s.grpc.RegisterService(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})

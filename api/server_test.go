@@ -26,7 +26,7 @@ const serviceName = "catfish.v1.CatfishService"
 // TestHealth checks the status of the server and of the service, and that
 // a graceful stop ends a watch instead of waiting for it.
 func TestHealth(t *testing.T) {
-	c := startLoopback(t, backend{"default": &fake{}})
+	c := startLoopback(t, trees{"default": &fake{}}.alone())
 	ctx := testContext(t)
 	h := healthpb.NewHealthClient(c.conn)
 	for _, name := range []string{"", serviceName} {
@@ -69,7 +69,7 @@ func TestGracefulStopWaits(t *testing.T) {
 			<-finish
 			return nil
 		}}
-		c := startLoopback(t, backend{"default": col})
+		c := startLoopback(t, trees{"default": col}.alone())
 		answered := make(chan error, 1)
 		go func() {
 			_, err := c.Insert(testContext(t), &catfishv1.InsertRequest{
@@ -99,7 +99,7 @@ func TestGracefulStopWaits(t *testing.T) {
 
 // TestReflection reads the service's methods as grpcurl does.
 func TestReflection(t *testing.T) {
-	c := startLoopback(t, backend{"default": &fake{}})
+	c := startLoopback(t, trees{"default": &fake{}}.alone())
 	stream, err := reflectpb.NewServerReflectionClient(c.conn).
 		ServerReflectionInfo(testContext(t))
 	if err != nil {
@@ -150,7 +150,7 @@ func TestOversizedMessage(t *testing.T) {
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
 			col := &fake{}
-			c := start(t, backend{"default": col}, WithMaxMessageBytes(limit))
+			c := start(t, trees{"default": col}.alone(), WithMaxMessageBytes(limit))
 			ctx := testContext(t)
 			items := randomItems(rand.New(rand.NewPCG(17, 18)), 2000)
 			if n := proto.Size(loadRequest(items)); n <= limit {
@@ -171,7 +171,7 @@ func TestOversizedMessage(t *testing.T) {
 // TestPingFlood pings faster than minPing: the server sends GOAWAY with
 // ENHANCE_YOUR_CALM (RFC 9113 section 7), and other connections keep working.
 func TestPingFlood(t *testing.T) {
-	c := startLoopback(t, backend{"default": &fake{}})
+	c := startLoopback(t, trees{"default": &fake{}}.alone())
 	conn, err := net.Dial("tcp", c.addr)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestPingFlood(t *testing.T) {
 
 // TestServeAfterStop checks the documented error.
 func TestServeAfterStop(t *testing.T) {
-	s := NewServer(backend{})
+	s := NewServer(trees{}.alone())
 	s.Stop()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

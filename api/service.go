@@ -18,7 +18,6 @@ type service struct {
 	options options
 
 	loads *limits.Budget // bytes of Loads in progress
-	turns stepper        // of calls that take long
 
 	// results keeps *[]rstar.Item for Search to collect answers in.
 	results sync.Pool

@@ -16,7 +16,7 @@ const stepNodes = 512
 // call holds other bytes in addition.
 func (s *service) finish(ctx context.Context, rest *rstar.Scan, other int64) error {
 	for done := false; !done; {
-		err := s.turns.RunStep(ctx, sourceOf(ctx), func() { done = rest.Step(stepNodes) })
+		err := s.backend.Host.RunStep(ctx, sourceOf(ctx), func() { done = rest.Step(stepNodes) })
 		if err == nil {
 			err = hold(ctx, other+int64(rest.Held()))
 		}

@@ -38,7 +38,7 @@ func longTree(t *testing.T, items []rstar.Item) *rstar.Tree {
 func TestLongCalls(t *testing.T) {
 	items := longItems()
 	oracle := &fake{items: items}
-	c := startBufconn(t, backend{"default": longTree(t, items)})
+	c := startBufconn(t, trees{"default": longTree(t, items)}.alone())
 	ctx := testContext(t)
 
 	got, err := c.search(ctx, &catfishv1.SearchRequest{Query: pbRect(world)})
@@ -138,7 +138,7 @@ func TestLongCallsEndBetweenSteps(t *testing.T) {
 	} {
 		tree := longTree(t, items)
 		own := limits.NewSlots(1)
-		s := &service{backend: backend{"default": tree}, options: newOptions(nil), turns: own}
+		s := &service{backend: trees{"default": tree}.on(limits.Alone{Slots: own}), options: newOptions(nil)}
 		const looks = 2 // when the call begins, and before the second step
 		ss := &sink{ctx: &expiring{t.Context(), looks}}
 		err := call(s, ss)
@@ -163,7 +163,7 @@ func TestRefusedCallsHoldLittle(t *testing.T) {
 	tree := longTree(t, items)
 	// Room for the calls, and for half of one answer of 1.8 MB.
 	const share = 50*callBytes + 900_000
-	c := startBufconn(t, backend{"default": tree}, WithMaxAnswerBytes(2*share))
+	c := startBufconn(t, trees{"default": tree}.alone(), WithMaxAnswerBytes(2*share))
 	ctx := testContext(t)
 	radius := 10.0
 	var wg sync.WaitGroup

@@ -67,7 +67,7 @@ func manyItems() []rstar.Item {
 func TestStreamEnds(t *testing.T) {
 	items := manyItems()
 	for name, start := range transports {
-		b := backend{"default": &fake{items: items}}
+		b := trees{"default": &fake{items: items}}.alone()
 		t.Run(name+"/cancel", func(t *testing.T) {
 			ended, opt := handlerErrors()
 			c := start(t, b, opt)
@@ -140,7 +140,7 @@ func TestSlowReader(t *testing.T) {
 	want := slices.Clone(col.items)
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
-			c := start(t, backend{"default": col})
+			c := start(t, trees{"default": col}.alone())
 			ctx := testContext(t)
 			stream, err := c.Search(ctx, &catfishv1.SearchRequest{
 				Query: pbRect(world),
@@ -188,7 +188,7 @@ func TestSlowReader(t *testing.T) {
 // checks it: nothing is changed.
 func TestExpiredWrite(t *testing.T) {
 	col := &fake{}
-	s := &service{backend: backend{"default": col}, options: newOptions(nil)}
+	s := &service{backend: trees{"default": col}.alone(), options: newOptions(nil)}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	_, err := s.Insert(ctx, &catfishv1.InsertRequest{

@@ -33,9 +33,9 @@ func newTree(t testing.TB, o rstar.Options) *rstar.Tree {
 // TestCallsOnTree is TestCallsAgainstScan on real trees.
 func TestCallsOnTree(t *testing.T) {
 	tree := newTree(t, rstar.Options{})
-	testCalls(t, startLoopback(t, backend{
+	testCalls(t, startLoopback(t, trees{
 		"default": newTree(t, rstar.Options{}), "roads": tree,
-	}))
+	}.alone()))
 	if err := tree.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestCallsOnTree(t *testing.T) {
 // that was just loaded and searched once.
 func TestTreeStats(t *testing.T) {
 	tree := newTree(t, rstar.Options{})
-	c := startBufconn(t, backend{"default": tree})
+	c := startBufconn(t, trees{"default": tree}.alone())
 	ctx := testContext(t)
 	items := randomItems(rand.New(rand.NewPCG(19, 20)), 5000)
 	if _, err := c.load(ctx, "", items, 1000); err != nil {
@@ -85,7 +85,7 @@ func TestTreeStats(t *testing.T) {
 // holds what was acknowledged.
 func TestTreeSlabFull(t *testing.T) {
 	tree := newTree(t, rstar.Options{SlabBytes: 1 << 20})
-	c := startBufconn(t, backend{"default": tree})
+	c := startBufconn(t, trees{"default": tree}.alone())
 	ctx := testContext(t)
 	rng := rand.New(rand.NewPCG(21, 22))
 	items := randomItems(rng, 60_000)
@@ -119,7 +119,7 @@ func TestTreeSlabFull(t *testing.T) {
 // closed under the server.
 func TestTreeClosed(t *testing.T) {
 	tree := newTree(t, rstar.Options{})
-	c := startBufconn(t, backend{"default": tree})
+	c := startBufconn(t, trees{"default": tree}.alone())
 	if err := tree.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestTreeClosed(t *testing.T) {
 // TestConcurrentCalls searches while others write: objects that stay are in
 // every answer exactly once.
 func TestConcurrentCalls(t *testing.T) {
-	c := startLoopback(t, backend{"default": newTree(t, rstar.Options{})})
+	c := startLoopback(t, trees{"default": newTree(t, rstar.Options{})}.alone())
 	ctx := testContext(t)
 	stay := randomItems(rand.New(rand.NewPCG(23, 24)), 2000)
 	if _, err := c.load(ctx, "", stay, 500); err != nil {

@@ -267,7 +267,7 @@ func ringOf(n int) string {
 // Uploads share scheduling slots with other long requests.
 func TestUploadSharesSlots(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
-	h := &countingHost{alone: alone{limits.NewSlots(1)}}
+	h := &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
 	w.host = h
 	rings := make([]string, 200) // Checking one polygon takes a while.
 	for i := range rings {

@@ -183,7 +183,7 @@ func TestCompressingSharesSlots(t *testing.T) {
 	w.grid(3000)
 	const all = empty + "?limit=3000&numberMatched=false"
 	begun := func(headers ...string) (int64, answer) {
-		h := &countingHost{alone: alone{limits.NewSlots(1)}}
+		h := &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
 		w.host = h
 		a := w.must(w.get(all, headers...), http.StatusOK)
 		// A finished request releases its slot.

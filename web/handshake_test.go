@@ -34,7 +34,7 @@ func certified(t *testing.T, config *tls.Config) *tls.Config {
 func testHandshakes(t *testing.T, config *tls.Config, f func(s *shaking)) {
 	config = certified(t, config)
 	synctest.Test(t, func(t *testing.T) {
-		s := &shaking{t, &pipes{make(chan net.Conn), make(chan struct{})}, &countingHost{alone: alone{limits.NewSlots(1)}}}
+		s := &shaking{t, &pipes{make(chan net.Conn), make(chan struct{})}, &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}}
 		server, err := New(s.h, Options{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +122,7 @@ func (c *saysOnce) Write(p []byte) (int, error) {
 // both sides write at the same time.)
 func TestHandshakeWithRetry(t *testing.T) {
 	w := newSite(t, Options{})
-	h := &countingHost{alone: alone{limits.NewSlots(1)}}
+	h := &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
 	w.host = h
 	addr := w.serveTCP(t, certified(t, &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP384}}))
 	client, err := tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true, CurvePreferences: []tls.CurveID{tls.X25519, tls.CurveP384}})

@@ -68,7 +68,7 @@ type Server struct {
 func New(host Host, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if host == nil {
-		host = alone{limits.NewLongSlots()}
+		host = limits.Alone{Slots: limits.NewLongSlots()}
 	}
 	s := &Server{
 		o: o, host: host, tiles: newTiles(&o),
@@ -107,11 +107,6 @@ func New(host Host, o Options) (*Server, error) {
 type quiet struct{}
 
 func (quiet) Write(p []byte) (int, error) { return len(p), nil }
-
-// alone is a Host that is not part of a larger server.
-type alone struct{ *limits.Slots }
-
-func (alone) CheckMemory() error { return nil }
 
 // ServeFeatures sets the store once it is loaded; a server's is catfish.Server.Store.
 // Until then requests for features are answered with 503.

@@ -258,7 +258,7 @@ func TestSampledTile(t *testing.T) {
 
 // gate is a Host that grants a scheduling slot for each value sent to pass.
 type gate struct {
-	alone
+	limits.Alone
 	pass    chan struct{}
 	waiting atomic.Int64
 }
@@ -267,7 +267,7 @@ func (g *gate) RunStep(ctx context.Context, source string, step func()) error {
 	g.waiting.Add(1)
 	<-g.pass
 	g.waiting.Add(-1)
-	return g.alone.RunStep(ctx, source, step)
+	return g.Alone.RunStep(ctx, source, step)
 }
 
 // However many tiles clients request at a time, only a few are drawn at once. A cached
@@ -278,7 +278,7 @@ func TestDrawingsAreBounded(t *testing.T) {
 	const target = emptyTiles + "0/0/0.mvt?properties="
 	kept := w.get(target)
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{alone: alone{limits.NewSlots(4)}, pass: make(chan struct{})}
+		g := &gate{Alone: limits.Alone{Slots: limits.NewSlots(4)}, pass: make(chan struct{})}
 		w.host = g
 		status := make([]int, 10)
 		var all sync.WaitGroup

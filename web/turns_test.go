@@ -19,12 +19,12 @@ import (
 
 // countingHost grants scheduling slots, and counts those granted and those held.
 type countingHost struct {
-	alone
+	limits.Alone
 	begun, active atomic.Int64
 }
 
 func (h *countingHost) RunStep(ctx context.Context, source string, step func()) error {
-	return h.alone.RunStep(ctx, source, func() {
+	return h.Alone.RunStep(ctx, source, func() {
 		h.begun.Add(1)
 		h.active.Add(1)
 		defer h.active.Add(-1)
@@ -52,7 +52,7 @@ func TestLongRequestsTakeSlots(t *testing.T) {
 	all["/collections/empty/items/p000"] = 0
 	all["/collections/empty/items?limit=10&numberMatched=false"] = 0
 	for target, least := range all {
-		h := &countingHost{alone: alone{limits.NewSlots(1)}}
+		h := &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
 		w.host = h
 		if a := w.do(http.MethodGet, target, ""); a.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d: %s", target, a.StatusCode, a.body)
@@ -72,7 +72,7 @@ func TestLongRequestsTakeSlots(t *testing.T) {
 func TestManyRequestsEndWithOneSlot(t *testing.T) {
 	w := newSiteOf(t, store.Options{Now: stoppedClock}, Options{})
 	w.points(1500)
-	w.host = alone{limits.NewSlots(1)}
+	w.host = limits.Alone{Slots: limits.NewSlots(1)}
 	var all sync.WaitGroup
 	for range 4 {
 		for target := range long {
@@ -97,7 +97,7 @@ func TestCountedPageTakesSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		h := &countingHost{alone: alone{limits.NewSlots(1)}}
+		h := &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
 		s, err := New(h, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestCostlyRequestsEnd(t *testing.T) {
 		"/items?f=html&filter=n%3C0", "/nearest?point=0,0&limit=10&filter=n%3C0", "/counts?zoom=3&filter=n%3C0", "/tiles/0/0/0.mvt?filter=n%3C0",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := &countingHost{alone: alone{limits.NewSlots(1)}}
+			h := &countingHost{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
 			other, _ := h.Join("other", nil)
 			s, err := New(h, Options{})
 			if err != nil {
