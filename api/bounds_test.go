@@ -88,7 +88,7 @@ const (
 func TestSlowReaderIsEnded(t *testing.T) {
 	items := manyItems()
 	synctest.Test(t, func(t *testing.T) {
-		c := startBufconn(t, trees{"default": &fake{items: items}}.alone())
+		c := startBufconn(t, trees{"default": treeOf(t, items...)}.alone())
 		begun := time.Now()
 		slow, err := readOneBatch(t.Context(), c)
 		if err != nil {
@@ -123,20 +123,20 @@ func TestSlowReaderIsEnded(t *testing.T) {
 func TestReaderWithPauses(t *testing.T) {
 	items := manyItems()
 	synctest.Test(t, func(t *testing.T) {
-		c := startBufconn(t, trees{"default": &fake{items: items}}.alone())
+		c := startBufconn(t, trees{"default": treeOf(t, items...)}.alone())
 		slow, err := readOneBatch(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, pauses := BatchItems, 0
+		n, pauses, paused := BatchItems, 0, 0
 		for {
 			m, err := slow.Recv()
 			if err != nil {
 				break
 			}
 			// Reading 64 KB lets the server send another message.
-			if n += len(m.GetItems()); n/BatchItems%20 == 0 && pauses < 10 {
-				pauses++
+			if n += len(m.GetItems()); n-paused >= 20*BatchItems && pauses < 10 {
+				pauses, paused = pauses+1, n
 				time.Sleep(DefaultIdleTimeout - time.Second)
 			}
 		}
@@ -150,7 +150,7 @@ func TestReaderWithPauses(t *testing.T) {
 // timeout ends with an error, stores nothing and holds nothing.
 func TestIdleUploadIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		col := &fake{}
+		col := treeOf(t)
 		c := startBufconn(t, trees{"default": col}.alone())
 		idle, err := c.Load(t.Context())
 		if err != nil {
@@ -186,7 +186,7 @@ func TestIdleUploadIsEnded(t *testing.T) {
 // and not for ever.
 func TestSilentCallIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startBufconn(t, trees{"default": &fake{}}.alone())
+		c := startBufconn(t, trees{"default": treeOf(t)}.alone())
 		for _, method := range []string{
 			catfishv1.CatfishService_Insert_FullMethodName,
 			catfishv1.CatfishService_Search_FullMethodName,
@@ -226,7 +226,7 @@ func TestSilentCallIsEnded(t *testing.T) {
 func TestShortIdleTimeout(t *testing.T) {
 	const idle = slowRequest / 2
 	synctest.Test(t, func(t *testing.T) {
-		c := startBufconn(t, trees{"default": &fake{}}.alone(), WithIdleTimeout(idle))
+		c := startBufconn(t, trees{"default": treeOf(t)}.alone(), WithIdleTimeout(idle))
 		begun := time.Now()
 		silent, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true}, catfishv1.CatfishService_Search_FullMethodName)
 		if err == nil {
@@ -242,7 +242,7 @@ func TestShortIdleTimeout(t *testing.T) {
 // counts as the largest possible one. One slow request too many is refused.
 func TestSlowRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startBufconn(t, trees{"default": &fake{items: manyItems()}}.alone(),
+		c := startBufconn(t, trees{"default": treeOf(t, manyItems()...)}.alone(),
 			WithMaxAnswerBytes(2*(received*DefaultMaxMessageBytes+20*callBytes)))
 		open := func() grpc.ClientStream {
 			s, err := c.conn.NewStream(t.Context(), &grpc.StreamDesc{ServerStreams: true},
@@ -279,7 +279,7 @@ func TestSlowRequest(t *testing.T) {
 // connections, and those of another host are served.
 func TestCallsOfOneSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startBufconn(t, trees{"default": &fake{}}.alone(), WithMaxAnswerBytes(8*callBytes))
+		c := startBufconn(t, trees{"default": treeOf(t)}.alone(), WithMaxAnswerBytes(8*callBytes))
 		flood := []client{c.dialFrom(t, "10.0.0.7"), c.dialFrom(t, "10.0.0.7")}
 		for i := range 4 {
 			if _, err := flood[i%2].Load(t.Context()); err != nil {
@@ -308,7 +308,7 @@ func TestLargestAnswerIsCut(t *testing.T) {
 	items := manyItems()
 	synctest.Test(t, func(t *testing.T) {
 		// Three hosts may hold an answer each, and two of them fill it.
-		c := startBufconn(t, trees{"default": &fake{items: items}, "few": &fake{items: items[:40_000]}}.alone(),
+		c := startBufconn(t, trees{"default": treeOf(t, items...), "few": treeOf(t, items[:40_000]...)}.alone(),
 			WithMaxAnswerBytes(9_000_000))
 		var slow []searchStream
 		for _, host := range []string{"10.0.0.1", "10.0.0.2"} {
@@ -355,7 +355,7 @@ func TestLargestAnswerIsCut(t *testing.T) {
 func TestUploadIsCut(t *testing.T) {
 	items := randomItems(rand.New(rand.NewPCG(15, 16)), 400)
 	synctest.Test(t, func(t *testing.T) {
-		col := &fake{}
+		col := treeOf(t)
 		// Each upload begins with 35 KB, for a message.
 		c := startBufconn(t, trees{"default": col}.alone(),
 			WithMaxMessageBytes(1<<10), WithMaxLoadBytes(128<<10))
@@ -405,7 +405,7 @@ type loadClient = grpc.ClientStreamingClient[catfishv1.LoadRequest, catfishv1.Lo
 
 // Headers are bounded before a call is: those of a usual call pass.
 func TestHeadersAreBounded(t *testing.T) {
-	c := startBufconn(t, trees{"default": &fake{}}.alone())
+	c := startBufconn(t, trees{"default": treeOf(t)}.alone())
 	for bytes, want := range map[int]codes.Code{maxHeaderBytes / 2: codes.OK, 2 * maxHeaderBytes: codes.Internal} {
 		ctx := metadata.AppendToOutgoingContext(testContext(t), "large", strings.Repeat("x", bytes))
 		_, err := c.Count(ctx, &catfishv1.CountRequest{Query: pbRect(world)}, grpc.WaitForReady(true))

@@ -20,7 +20,7 @@ func TestCallsAgainstScan(t *testing.T) {
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
 			testCalls(t, start(t, trees{
-				"default": &fake{}, "roads": &fake{},
+				"default": treeOf(t), "roads": treeOf(t),
 			}.alone()))
 		})
 	}
@@ -29,11 +29,11 @@ func TestCallsAgainstScan(t *testing.T) {
 func testCalls(t *testing.T, c client) {
 	ctx := testContext(t)
 	rng := rand.New(rand.NewPCG(1, 2))
-	oracle := &fake{items: randomItems(rng, 1000)}
+	oracle := scanned(randomItems(rng, 1000))
 
 	// Bulk load, then insert one by one into a collection that is not empty.
-	half := len(oracle.items) / 2
-	for i, part := range [][]rstar.Item{oracle.items[:half], oracle.items[half:]} {
+	half := len(oracle) / 2
+	for i, part := range [][]rstar.Item{oracle[:half], oracle[half:]} {
 		res, err := c.load(ctx, "roads", part, 77)
 		if err != nil {
 			t.Fatal(err)
@@ -61,14 +61,14 @@ func testCalls(t *testing.T, c client) {
 			t.Fatalf("update: %v, %v, want %v", up, err, found)
 		}
 		del, err := c.Delete(ctx, &catfishv1.DeleteRequest{
-			Collection: "roads", Item: pbItem(oracle.items[3]),
+			Collection: "roads", Item: pbItem(oracle[3]),
 		})
 		if err != nil || del.GetFound() != found {
 			t.Fatalf("delete: %v, %v, want %v", del, err, found)
 		}
 	}
-	oracle.items = slices.Delete(oracle.items, 3, 4)
-	oracle.items = append(oracle.items, rstar.Item{Rect: moved, ID: extra.ID})
+	oracle = slices.Delete(oracle, 3, 4)
+	oracle = append(oracle, rstar.Item{Rect: moved, ID: extra.ID})
 
 	for range 50 {
 		compareReads(t, c, oracle, randomItems(rng, 1)[0].Rect, rng.IntN(20))
@@ -88,10 +88,10 @@ func testCalls(t *testing.T, c client) {
 }
 
 // compareReads compares Search, Count and Nearest with the oracle.
-func compareReads(t *testing.T, c client, oracle *fake, q rstar.Rect, n int) {
+func compareReads(t *testing.T, c client, oracle scanned, q rstar.Rect, n int) {
 	t.Helper()
 	ctx := testContext(t)
-	want := oracle.SearchAppend(nil, q, oracle.Len())
+	want := oracle.search(q)
 	sortByID(want)
 	got, err := c.search(ctx, &catfishv1.SearchRequest{
 		Collection: "roads", Query: pbRect(q),

@@ -51,7 +51,7 @@ func TestListNameThatIsNotUTF8(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	boxes := trees{DefaultCollection: &fake{}, "\xfe": &fake{}, "\xff": &fake{}}.alone()
+	boxes := trees{DefaultCollection: treeOf(t), "\xfe": treeOf(t), "\xff": treeOf(t)}.alone()
 	for name, b := range map[string]Backend{"server": ServerBackend(srv), "backend": boxes} {
 		c := startBufconn(t, b, WithFeatures(storeOf(t, srv)))
 		var listed []string

@@ -22,7 +22,7 @@ func TestStopWithSilentConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := NewServer(trees{"default": &fake{}}.alone())
+				s := NewServer(trees{"default": treeOf(t)}.alone())
 				l := bufconn.Listen(64 << 10)
 				served := make(chan error, 1)
 				go func() { served <- s.Serve(l) }()

@@ -49,7 +49,7 @@ func detailsOf(err error) details {
 // TestBadRequests checks the status, the field and the message of every
 // kind of bad input, and that none of it reaches the collection.
 func TestBadRequests(t *testing.T) {
-	col := &fake{before: func(op string) error {
+	col := &faulty{treeOf(t), func(op string) error {
 		return fmt.Errorf("%s was called", op)
 	}}
 	c := startBufconn(t, trees{"default": col}.alone())
@@ -171,7 +171,7 @@ func everyCall(ctx context.Context, c client, collection string) map[string]erro
 }
 
 func TestUnknownCollection(t *testing.T) {
-	c := startBufconn(t, trees{"default": &fake{}}.alone())
+	c := startBufconn(t, trees{"default": treeOf(t)}.alone())
 	for call, err := range everyCall(testContext(t), c, "rivers") {
 		d := detailsOf(err)
 		if d.code != codes.NotFound || d.reason != ReasonNoCollection ||
@@ -194,8 +194,8 @@ func TestUnknownCollection(t *testing.T) {
 // that return one.
 func TestCollectionErrors(t *testing.T) {
 	var fault error
-	c := startBufconn(t, trees{"default": &fake{
-		before: func(string) error { return fault },
+	c := startBufconn(t, trees{"default": &faulty{
+		treeOf(t), func(string) error { return fault },
 	}}.alone())
 	for _, tc := range []struct {
 		err    error
@@ -234,7 +234,7 @@ func TestResultLimit(t *testing.T) {
 		max     int
 		refused bool
 	}{{499, true}, {500, false}} {
-		c := startBufconn(t, trees{"default": &fake{items: items}}.alone(),
+		c := startBufconn(t, trees{"default": treeOf(t, items...)}.alone(),
 			WithMaxResults(tc.max))
 		ctx := testContext(t)
 		got, serr := c.search(ctx, &catfishv1.SearchRequest{

@@ -216,7 +216,7 @@ func TestSlowReaderOfFeatures(t *testing.T) {
 // answer.
 func TestLoadingFeatures(t *testing.T) {
 	st := openStore(t, store.Options{})
-	c := withFeatures(startBufconn(t, trees{"boxes": &fake{}}.alone(), WithFeaturesLater()), st)
+	c := withFeatures(startBufconn(t, trees{"boxes": treeOf(t)}.alone(), WithFeaturesLater()), st)
 	ctx := testContext(t)
 	health := func(service string) healthpb.HealthCheckResponse_ServingStatus {
 		return must[*healthpb.HealthCheckResponse](t)(healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{Service: service})).GetStatus()

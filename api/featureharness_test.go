@@ -34,7 +34,7 @@ func startFeaturesOver(t testing.TB, start func(testing.TB, Backend, ...Option) 
 ) featureClient {
 	t.Helper()
 	st := openStore(t, so)
-	c := start(t, trees{"boxes": &fake{}}.alone(), append(opts, WithFeatures(st))...)
+	c := start(t, trees{"boxes": treeOf(t)}.alone(), append(opts, WithFeatures(st))...)
 	return withFeatures(c, st)
 }
 

@@ -31,17 +31,17 @@ func FuzzInsert(f *testing.F) {
 		if proto.Unmarshal(b, &req) != nil {
 			return
 		}
-		col := &fake{}
+		col := treeOf(t)
 		s := &service{backend: trees{"default": col}.alone(), options: newOptions(nil)}
 		_, err := s.Insert(t.Context(), &req)
 		switch status.Code(err) {
 		case codes.OK:
-			if col.Len() != 1 || col.items[0].Rect.Validate() != nil {
-				t.Fatalf("stored %v", col.items)
+			if col.Len() != 1 || allOf(col)[0].Rect.Validate() != nil {
+				t.Fatalf("stored %v", allOf(col))
 			}
 		case codes.InvalidArgument, codes.NotFound:
 			if col.Len() != 0 {
-				t.Fatalf("%v, but stored %v", err, col.items)
+				t.Fatalf("%v, but stored %v", err, allOf(col))
 			}
 		default:
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func testHandshakes(t *testing.T, f func(t *testing.T, l *bufconn.Listener, b *o
 	}
 	synctest.Test(t, func(t *testing.T) {
 		b := &oneTurn{Alone: limits.Alone{Slots: limits.NewSlots(1)}}
-		s := NewServer(trees{"default": &fake{}}.on(b), WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}))
+		s := NewServer(trees{"default": treeOf(t)}.on(b), WithTLS(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}))
 		l := bufconn.Listen(64 << 10)
 		served := make(chan error, 1)
 		go func() { served <- s.Serve(l) }()

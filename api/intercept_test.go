@@ -16,7 +16,7 @@ import (
 // statusWriter, each request costs a goroutine.
 func TestTransportIsStatusWriter(t *testing.T) {
 	is := make(chan bool, 1)
-	c := startBufconn(t, trees{"default": &fake{}}.alone(), WithGRPC(grpc.ChainStreamInterceptor(
+	c := startBufconn(t, trees{"default": treeOf(t)}.alone(), WithGRPC(grpc.ChainStreamInterceptor(
 		func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 			_, ok := grpc.ServerTransportStreamFromContext(ss.Context()).(statusWriter)
 			is <- ok

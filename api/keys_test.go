@@ -79,7 +79,7 @@ func TestKeys(t *testing.T) {
 		access.Entry{Roles: []string{"cafes:read"}},
 		access.Entry{Roles: []string{"cafes:write", "default:read"}},
 		access.Entry{Roles: []string{"*:admin"}})
-	newBackend := trees{"cafes": &fake{}, "default": &fake{}, "other": &fake{}}.alone()
+	newBackend := trees{"cafes": treeOf(t), "default": treeOf(t), "other": treeOf(t)}.alone()
 	c := startBufconn(t, newBackend, WithKeys(keys))
 	ctx := testContext(t)
 	writes := []string{"Insert", "Update", "Delete", "Load"}
@@ -125,7 +125,7 @@ func TestKeys(t *testing.T) {
 // Services that need no key: the server's health, and its methods.
 func TestFreeServices(t *testing.T) {
 	keys, _, _ := testKeys(t, access.Entry{Roles: []string{"*:read"}})
-	c := startBufconn(t, trees{"default": &fake{}}.alone(), WithKeys(keys))
+	c := startBufconn(t, trees{"default": treeOf(t)}.alone(), WithKeys(keys))
 	ctx := testContext(t)
 	if _, err := healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{}); err != nil {
 		t.Error(err)
@@ -146,7 +146,7 @@ func TestFreeServices(t *testing.T) {
 // Stats names no collection that the key may not read.
 func TestStatsNames(t *testing.T) {
 	keys, _, k := testKeys(t, access.Entry{Roles: []string{"a*:read"}})
-	c := startBufconn(t, trees{"a1": &fake{}, "a2": &fake{}, "b": &fake{}}.alone(), WithKeys(keys))
+	c := startBufconn(t, trees{"a1": treeOf(t), "a2": treeOf(t), "b": treeOf(t)}.alone(), WithKeys(keys))
 	st, err := c.Stats(withKey(testContext(t), k[0]), &catfishv1.StatsRequest{Collection: "a1"})
 	if err != nil || !slices.Equal(st.GetCollections(), []string{"a1", "a2"}) {
 		t.Errorf("%v, %v", st.GetCollections(), err)
@@ -155,7 +155,7 @@ func TestStatsNames(t *testing.T) {
 
 func TestKeyRate(t *testing.T) {
 	keys, _, k := testKeys(t, access.Entry{Roles: []string{"*:read"}, Rate: 0.001, Burst: 2})
-	c := startBufconn(t, trees{"default": &fake{}}.alone(), WithKeys(keys))
+	c := startBufconn(t, trees{"default": treeOf(t)}.alone(), WithKeys(keys))
 	ctx := withKey(testContext(t), k[0])
 	r := &catfishv1.Rect{MaxX: 1, MaxY: 1}
 	for i := range 4 {
@@ -179,7 +179,7 @@ func TestKeyRate(t *testing.T) {
 // name, and ends when its key is revoked.
 func TestKeyDuringUpload(t *testing.T) {
 	keys, file, k := testKeys(t, access.Entry{Name: "up", Roles: []string{"cafes:write"}})
-	cafes, other := &fake{}, &fake{}
+	cafes, other := treeOf(t), treeOf(t)
 	c := startBufconn(t, trees{"cafes": cafes, "other": other}.alone(), WithKeys(keys))
 	ctx := withKey(testContext(t), k[0])
 	first := loadRequest([]rstar.Item{{ID: 1}})
@@ -226,7 +226,7 @@ func TestKeyDuringUpload(t *testing.T) {
 // The server's errors contain the id of a key, and nothing else of it.
 func TestErrorsHideKeys(t *testing.T) {
 	keys, _, k := testKeys(t, access.Entry{Roles: []string{"cafes:read"}})
-	c := startBufconn(t, trees{"cafes": &fake{}}.alone(), WithKeys(keys))
+	c := startBufconn(t, trees{"cafes": treeOf(t)}.alone(), WithKeys(keys))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	secret := k[0][len(k[0])-64:]

@@ -16,9 +16,9 @@ import (
 // tree.
 func TestSearchMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	oracle := &fake{items: randomItems(rng, 3000)}
+	oracle := scanned(randomItems(rng, 3000))
 	tree := newTree(t, rstar.Options{})
-	if err := tree.Load(slices.Clone(oracle.items)); err != nil {
+	if err := tree.Load(slices.Clone(oracle)); err != nil {
 		t.Fatal(err)
 	}
 	for name, start := range transports {
@@ -36,7 +36,7 @@ func TestSearchMany(t *testing.T) {
 						q = rstar.Rect{MinX: 99, MinY: 99, MaxX: 99, MaxY: 99}
 					}
 					req.Queries = append(req.Queries, pbRect(q))
-					items := oracle.SearchAppend(nil, q, oracle.Len())
+					items := oracle.search(q)
 					sortByID(items)
 					want = append(want, items)
 				}
@@ -52,7 +52,7 @@ func TestSearchMany(t *testing.T) {
 // TestSearchManyTooLarge: the result limit applies to all queries together.
 func TestSearchManyTooLarge(t *testing.T) {
 	items := randomItems(rand.New(rand.NewPCG(1, 1)), 100)
-	c := startBufconn(t, trees{"default": &fake{items: items}}.alone(), WithMaxResults(299))
+	c := startBufconn(t, trees{"default": treeOf(t, items...)}.alone(), WithMaxResults(299))
 	q := pbRect(world)
 	if got, err := c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
 		Queries: []*catfishv1.Rect{q, q},
@@ -71,7 +71,7 @@ func TestSearchManyTooLarge(t *testing.T) {
 // TestLargeRequest: a request larger than any call needs is refused before it
 // is decoded. One with a few queries too many gets an error that says so.
 func TestLargeRequest(t *testing.T) {
-	c := startBufconn(t, trees{"default": &fake{}}.alone())
+	c := startBufconn(t, trees{"default": treeOf(t)}.alone())
 	empty := &catfishv1.Rect{}
 	_, err := c.searchMany(testContext(t), &catfishv1.SearchManyRequest{
 		Queries: slices.Repeat([]*catfishv1.Rect{empty}, maxRequestBytes/2),

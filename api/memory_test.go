@@ -32,7 +32,7 @@ func (b *fullHost) CheckMemory() error {
 // with a delay for a retry and nothing changed; deletes and small answers are not.
 func TestNoMemoryRefusesWrites(t *testing.T) {
 	it := rstar.Item{Rect: rstar.Rect{MaxX: 1, MaxY: 1}, ID: 1}
-	col, empty := &fake{items: []rstar.Item{it, it}}, &fake{}
+	col, empty := treeOf(t, it, it), treeOf(t)
 	b := new(fullHost)
 	c := startBufconn(t, trees{"default": col, "empty": empty}.on(b))
 	ctx := testContext(t)
@@ -56,7 +56,7 @@ func TestNoMemoryRefusesWrites(t *testing.T) {
 			t.Errorf("%s: %v, %+v", name, err, d)
 		}
 	}
-	if col.Len() != 2 || empty.Len() != 0 || col.items[0] != it {
+	if col.Len() != 2 || empty.Len() != 0 || allOf(col)[0] != it {
 		t.Errorf("%d and %d objects, want 2 and none", col.Len(), empty.Len())
 	}
 	if got, err := c.search(ctx, &catfishv1.SearchRequest{Query: pbRect(world)}); err != nil || len(got) != 2 {

@@ -26,7 +26,7 @@ const serviceName = "catfish.v1.CatfishService"
 // TestHealth checks the status of the server and of the service, and that
 // a graceful stop ends a watch instead of waiting for it.
 func TestHealth(t *testing.T) {
-	c := startLoopback(t, trees{"default": &fake{}}.alone())
+	c := startLoopback(t, trees{"default": treeOf(t)}.alone())
 	ctx := testContext(t)
 	h := healthpb.NewHealthClient(c.conn)
 	for _, name := range []string{"", serviceName} {
@@ -64,7 +64,7 @@ func TestHealth(t *testing.T) {
 func TestGracefulStopWaits(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		entered, finish := make(chan struct{}), make(chan struct{})
-		col := &fake{before: func(string) error {
+		col := &faulty{treeOf(t), func(string) error {
 			close(entered)
 			<-finish
 			return nil
@@ -99,7 +99,7 @@ func TestGracefulStopWaits(t *testing.T) {
 
 // TestReflection reads the service's methods as grpcurl does.
 func TestReflection(t *testing.T) {
-	c := startLoopback(t, trees{"default": &fake{}}.alone())
+	c := startLoopback(t, trees{"default": treeOf(t)}.alone())
 	stream, err := reflectpb.NewServerReflectionClient(c.conn).
 		ServerReflectionInfo(testContext(t))
 	if err != nil {
@@ -149,7 +149,7 @@ func TestOversizedMessage(t *testing.T) {
 	const limit = 64 << 10
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
-			col := &fake{}
+			col := treeOf(t)
 			c := start(t, trees{"default": col}.alone(), WithMaxMessageBytes(limit))
 			ctx := testContext(t)
 			items := randomItems(rand.New(rand.NewPCG(17, 18)), 2000)
@@ -171,7 +171,7 @@ func TestOversizedMessage(t *testing.T) {
 // TestPingFlood pings faster than minPing: the server sends GOAWAY with
 // ENHANCE_YOUR_CALM (RFC 9113 section 7), and other connections keep working.
 func TestPingFlood(t *testing.T) {
-	c := startLoopback(t, trees{"default": &fake{}}.alone())
+	c := startLoopback(t, trees{"default": treeOf(t)}.alone())
 	conn, err := net.Dial("tcp", c.addr)
 	if err != nil {
 		t.Fatal(err)

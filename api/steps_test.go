@@ -37,7 +37,7 @@ func longTree(t *testing.T, items []rstar.Item) *rstar.Tree {
 // of a scan.
 func TestLongCalls(t *testing.T) {
 	items := longItems()
-	oracle := &fake{items: items}
+	oracle := scanned(items)
 	c := startBufconn(t, trees{"default": longTree(t, items)}.alone())
 	ctx := testContext(t)
 
@@ -62,7 +62,7 @@ func TestLongCalls(t *testing.T) {
 			q = world
 		}
 		req.Queries = append(req.Queries, pbRect(q))
-		answer := oracle.SearchAppend(nil, q, len(items))
+		answer := oracle.search(q)
 		sortByID(answer)
 		want = append(want, answer)
 	}

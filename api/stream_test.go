@@ -67,7 +67,7 @@ func manyItems() []rstar.Item {
 func TestStreamEnds(t *testing.T) {
 	items := manyItems()
 	for name, start := range transports {
-		b := trees{"default": &fake{items: items}}.alone()
+		b := trees{"default": treeOf(t, items...)}.alone()
 		t.Run(name+"/cancel", func(t *testing.T) {
 			ended, opt := handlerErrors()
 			c := start(t, b, opt)
@@ -136,8 +136,8 @@ func checkEnd(t *testing.T, want codes.Code, stream searchStream,
 // TestSlowReader checks that a client that does not read blocks no other call
 // to the collection, and gets its whole answer later, unchanged.
 func TestSlowReader(t *testing.T) {
-	col := &fake{items: manyItems()}
-	want := slices.Clone(col.items)
+	col := treeOf(t, manyItems()...)
+	want := allOf(col)
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
 			c := start(t, trees{"default": col}.alone())
@@ -187,7 +187,7 @@ func TestSlowReader(t *testing.T) {
 // TestExpiredWrite sends writes whose deadline has passed when the server
 // checks it: nothing is changed.
 func TestExpiredWrite(t *testing.T) {
-	col := &fake{}
+	col := treeOf(t)
 	s := &service{backend: trees{"default": col}.alone(), options: newOptions(nil)}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
