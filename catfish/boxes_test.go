@@ -414,9 +414,7 @@ func TestKeptHostile(t *testing.T) {
 		{kindCreateKept, nil, ErrProtocol},
 		{kindCreateKept, []byte(strings.Repeat("x", 1000)), ErrProtocol},
 	} {
-		if _, err := dialKept(t, l.Server, Options{Transport: TransportTCP}).request(t.Context(), r.kind, func(*session) (*openSlab, []byte, error) {
-			return nil, r.body, nil
-		}); !errors.Is(err, r.want) {
+		if _, err := RawCall(t.Context(), dialKept(t, l.Server, Options{Transport: TransportTCP}), RawMessage{Kind: r.kind, Body: r.body}); !errors.Is(err, r.want) {
 			t.Errorf("kind %d: %v, want %v", r.kind, err, r.want)
 		}
 	}

@@ -155,7 +155,7 @@ func (c *connection) joinChannels(s *session, key deviceKey) {
 
 func (c *connection) joinPool(u *channels, k poolKey, open func(ctx context.Context) (reader, error)) {
 	pool, leave := new(channelPool), func() {}
-	if c.opts.wrap == nil {
+	if c.opts.hooks.Wrap == nil {
 		pool, leave = c.opts.Shared.channels.join(k)
 	}
 	pool.admit(c.opts.ReadChannels)

@@ -210,8 +210,8 @@ func TestReadChannelsAreShared(t *testing.T) {
 }
 
 // brokenServer returns objects, and clients that share read channels over soft.
-func brokenServer(t *testing.T, clients int) (f *fabric, all []*Client, count func(*Client)) {
-	s := startServer(t, ServerOptions{Transports: []string{TransportSoft}})
+func brokenServer(t *testing.T, clients int) (s *Server, all []*Client, count func(*Client)) {
+	s = startServer(t, ServerOptions{Transports: []string{TransportSoft}})
 	const objects = 2000
 	for i := range objects {
 		if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {
@@ -222,7 +222,7 @@ func brokenServer(t *testing.T, clients int) (f *fabric, all []*Client, count fu
 	for range clients {
 		all = append(all, dial(t, s, Options{Transport: TransportSoft, Policy: "offload", Shared: h}))
 	}
-	return s.fabrics[0], all, func(c *Client) {
+	return s, all, func(c *Client) {
 		t.Helper()
 		if n, err := c.Count(t.Context(), rstar.Rect{MaxX: objects, MaxY: 1}); n != objects || err != nil {
 			t.Errorf("%d objects, %v", n, err)
@@ -230,25 +230,10 @@ func brokenServer(t *testing.T, clients int) (f *fabric, all []*Client, count fu
 	}
 }
 
-// cut ends some read channels at the server, and returns how many.
-func (f *fabric) cut(most int) (n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for qp := range f.readChannels {
-		if n == most {
-			break
-		}
-		delete(f.readChannels, qp)
-		go qp.Close()
-		n++
-	}
-	return n
-}
-
 // TestBrokenChannelAffectsOneClient: a cause that breaks a read channel in the middle of
 // one client's search costs this client a connection, and others nothing.
 func TestBrokenChannelAffectsOneClient(t *testing.T) {
-	f, clients, count := brokenServer(t, 4)
+	s, clients, count := brokenServer(t, 4)
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		wg.Go(func() {
@@ -261,7 +246,7 @@ func TestBrokenChannelAffectsOneClient(t *testing.T) {
 	cuts := 0
 	for range maxLost - 1 {
 		eventually(t, "a read channel is open", func() bool {
-			n := f.cut(1)
+			n := CutReadChannels(s, Cut{Most: 1})
 			cuts += n
 			return n > 0
 		})
@@ -275,7 +260,7 @@ func TestBrokenChannelAffectsOneClient(t *testing.T) {
 // TestChannelsLostWhileFree: read channels that are lost while no search uses them, more
 // of them than connections that a search may lose, cost no search anything.
 func TestChannelsLostWhileFree(t *testing.T) {
-	f, clients, count := brokenServer(t, maxLost)
+	s, clients, count := brokenServer(t, maxLost)
 	p := clients[0].conn.sessions.latest().channels.pool
 	u := clients[0].conn.sessions.latest().channels.open
 	var opened []reader
@@ -294,7 +279,7 @@ func TestChannelsLostWhileFree(t *testing.T) {
 	}
 	cuts := 0
 	eventually(t, "the server knows of all channels, and cuts them", func() bool {
-		cuts += f.cut(len(opened))
+		cuts += CutReadChannels(s, Cut{Most: len(opened)})
 		return cuts == len(opened)
 	})
 	eventually(t, "the client's side knows", func() bool {

@@ -268,7 +268,7 @@ func withMemory() *collection {
 
 func (c *collection) makeTree(s *Server) error {
 	opts := rstar.Options{NodeBytes: s.opts.NodeBytes, SlabBytes: s.opts.SlabBytes, BootID: s.bootID, Strategy: s.opts.Strategy}
-	if err := c.slab.make(s.fabrics, c.name, opts.SlabBytes, s.opts.firstPinned); err != nil {
+	if err := c.slab.make(s.fabrics, c.name, opts.SlabBytes, s.opts.hooks.FirstPinned); err != nil {
 		return err
 	}
 	opts.Memory, opts.Grow = c.slab.mem, c.slab.grower()

@@ -5,16 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // FeaturesInfo describes a collection of features: options, count, extent, types of
 // geometries and properties.
-type FeaturesInfo = store.Description
+type FeaturesInfo = query.Description
 
 // Describe returns the collection's options and a summary of its features. A server
 // older than this client sends only name, options and count.
-func (f *Features) Describe(ctx context.Context) (FeaturesInfo, error) { return f.be.describe(ctx) }
+func (f *Features) Describe(ctx context.Context) (FeaturesInfo, error) { return f.be.Describe(ctx) }
 
 // describe answers a client.
 func (c *collection) describe() ([]byte, error) {
@@ -25,7 +25,7 @@ func (c *collection) describe() ([]byte, error) {
 	return json.Marshal(d)
 }
 
-func (r *remoteFeatures) describe(ctx context.Context) (d FeaturesInfo, err error) {
+func (r *remoteFeatures) Describe(ctx context.Context) (d FeaturesInfo, err error) {
 	older := false
 	ans, err := r.c.request(ctx, kindDescribe, func(s *session) (*openSlab, []byte, error) {
 		o, err := s.openChecked(ctx, r.c.collection, kindOpen)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // Errors that callers distinguish with errors.Is. RetrySafe says of any
@@ -33,7 +33,7 @@ var (
 	// missing part.
 	ErrTransport = errors.New("catfish: transport not available")
 	// ErrUnknownCollection: there is no collection of this name.
-	ErrUnknownCollection = store.ErrUnknownCollection
+	ErrUnknownCollection = fault.ErrUnknownCollection
 	// ErrOption: an option's value is outside its range.
 	ErrOption = errors.New("catfish: bad option")
 	// ErrProtocol: the peer sent bytes that no correct peer sends.
@@ -42,7 +42,7 @@ var (
 	ErrServer = status.ErrServer
 	// ErrClosed: the Client, Server or Local was closed. Nothing was sent or
 	// written.
-	ErrClosed = store.ErrClosed
+	ErrClosed = fault.ErrClosed
 	// ErrInUse: the listen address is taken.
 	ErrInUse = errors.New("catfish: address in use")
 	// ErrBusy: the request would exceed what the server holds for one
@@ -75,26 +75,24 @@ var (
 	// ErrConflict: its revision is not the one that the write requires (Condition.IfRevision).
 	ErrConflict = kv.ErrConflict
 	// ErrCollectionExists: there is a collection of this name, with other options.
-	ErrCollectionExists = store.ErrCollectionExists
+	ErrCollectionExists = fault.ErrCollectionExists
 	// ErrName: a name that no collection may have.
-	ErrName = store.ErrName
+	ErrName = names.ErrName
 	// ErrFeature: a feature that cannot be stored; the text says why.
-	ErrFeature = store.ErrFeature
+	ErrFeature = fault.ErrFeature
 	// ErrQuery: a query that no collection answers; the text says which part.
-	ErrQuery = store.ErrQuery
+	ErrQuery = fault.ErrQuery
 	// ErrFilterCost: a filter took too long with a feature.
 	ErrFilterCost = filter.ErrCost
-	// ErrLost: acknowledged writes are missing from a data directory, which is damaged.
-	ErrLost = disk.ErrLost
 	// ErrReadOnly: the disk is full or has failed.
-	ErrReadOnly = disk.ErrReadOnly
+	ErrReadOnly = fault.ErrReadOnly
 	// ErrPaused: a search was stopped for too long. Search again.
-	ErrPaused = store.ErrPaused
+	ErrPaused = fault.ErrPaused
 	// ErrLagged: the events that a watch needs next are no longer kept. Search again,
 	// and watch from then on.
-	ErrLagged = store.ErrLagged
+	ErrLagged = fault.ErrLagged
 	// ErrWatchLimit: there are too many watchers or areas; the text says which.
-	ErrWatchLimit = store.ErrWatchLimit
+	ErrWatchLimit = fault.ErrWatchLimit
 )
 
 // RetrySafe reports whether the operation that failed with err had no

@@ -20,7 +20,7 @@ type Explanation struct {
 	Retried   int    `json:"retried"`   // times that it began again on a new connection
 
 	// What cached nodes showed before the choice; nil without a cache.
-	Estimate *Estimate `json:"estimate,omitempty"`
+	Estimate *policy.Estimate `json:"estimate,omitempty"`
 
 	Results     int    `json:"results"`
 	RoundTrips  uint64 `json:"round_trips"`
@@ -95,7 +95,7 @@ func (x *explaining) step(name string) {
 		return
 	}
 	now := time.Now()
-	x.Steps = append(x.Steps, Step{name, now.Sub(x.last)})
+	x.Steps = append(x.Steps, Step{Name: name, Took: now.Sub(x.last)})
 	x.last = now
 }
 
@@ -156,7 +156,7 @@ func (x *explaining) walked(own time.Duration) {
 	x.step("post reads and wait for them")
 	last := &x.Steps[len(x.Steps)-1]
 	last.Took -= own
-	x.Steps = append(x.Steps, Step{"look at nodes", own})
+	x.Steps = append(x.Steps, Step{Name: "look at nodes", Took: own})
 }
 
 // shard notes where the key is.

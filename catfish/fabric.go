@@ -105,8 +105,8 @@ func (s *Server) openFabric(name string) (err error) {
 	}); err != nil {
 		return err
 	}
-	if s.opts.wrap != nil {
-		f.dev = s.opts.wrap(f.dev)
+	if s.opts.hooks.Wrap != nil {
+		f.dev = s.opts.hooks.Wrap(f.dev)
 	}
 	s.fabrics = append(s.fabrics, f)
 	s.log.Info("transport opened", "transport", name, "device", f.dev.Info().Detail)

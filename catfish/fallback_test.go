@@ -39,12 +39,14 @@ func TestAutoTriesNextTransport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &logLines{}
-			opts := Options{Logger: log.logger(), wrap: func(d rdma.Device) rdma.Device {
-				if d.Info().Provider == TransportSHM {
-					return unreachable{d, dialErr}
+			opts := WithHooks(Options{Logger: log.logger()}, func(h *ClientHooks) {
+				h.Wrap = func(d rdma.Device) rdma.Device {
+					if d.Info().Provider == TransportSHM {
+						return unreachable{d, dialErr}
+					}
+					return d
 				}
-				return d
-			}}
+			})
 			c, err := Dial(t.Context(), s.Addr(), opts)
 			if err != nil {
 				t.Fatal(err)

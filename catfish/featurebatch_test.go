@@ -116,10 +116,12 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 			if kind == kindFailure {
 				return nil, getFailure(ans)
 			}
-			g := findQuery{kind: kindFind}
-			err = g.take(slices.Clone(ans))
-			for i := range g.found {
-				fs = append(fs, Feature(g.found[i].Feature()))
+			for rest := slices.Clone(ans[1:]); len(rest) > 0; {
+				f, after, err := getFeature(rest)
+				if err != nil {
+					return nil, err
+				}
+				fs, rest = append(fs, Feature(f.Feature())), after
 			}
 			slices.SortFunc(fs, func(a, b Feature) int { return cmp.Compare(a.ID, b.ID) })
 			if limit > 0 { // which of them is open
@@ -127,13 +129,12 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 			}
 			return fs, err
 		}
-		sess := func(f *Features) *session { return f.be.(*remoteFeatures).c.conn.sessions.latest() }
-		clients := []*Features{first, dialFeatures(t, s, Options{Transport: tr, Policy: "fast"})}
+		clients := []*Client{dial(t, s, Options{Transport: tr, Policy: "fast"}), dial(t, s, Options{Transport: tr, Policy: "fast"})}
 		for round := range 5 {
 			r.Shuffle(len(asks), func(i, j int) { asks[i], asks[j] = asks[j], asks[i] })
 			s.PauseWorkers()
 			var group sync.WaitGroup
-			for _, f := range clients {
+			for _, by := range clients {
 				for i, a := range asks {
 					group.Go(func() {
 						p, err := appendFindQuery(appendHead(nil, a.coll, 0), &a.q, feature.Geographic)
@@ -157,7 +158,7 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 								}
 							}
 						}
-						b, gotErr := sess(f).call(t.Context(), kindFind, p, nil)
+						b, gotErr := RawCall(t.Context(), by, RawMessage{Kind: kindFind, Body: p})
 						if gotErr != nil || err != nil {
 							if gotErr == nil || err == nil || !errors.Is(gotErr, errors.Unwrap(err)) {
 								t.Errorf("%s, round %d: request %d: %v, want %v", tr, round, i, gotErr, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Collections of features, at the server
@@ -146,7 +147,7 @@ func (f *features) memory(name string, part store.Part, bytes int64) (store.Memo
 	if part == store.IndexPart {
 		bytes = min(bytes, record.MaxSlabBytes)
 	}
-	if err := slab.make(f.s.fabrics, fmt.Sprintf("%s (%v)", name, part), bytes, f.s.opts.firstPinned); err != nil {
+	if err := slab.make(f.s.fabrics, fmt.Sprintf("%s (%v)", name, part), bytes, f.s.opts.hooks.FirstPinned); err != nil {
 		return store.Memory{}, err
 	}
 	m := store.Memory{Bytes: slab.mem, Grow: slab.grower(), Free: slab.close}
@@ -284,7 +285,7 @@ func (s *Server) WaitReady(ctx context.Context) error {
 
 // FeaturesStats is the state of a collection of features.
 type FeaturesStats struct {
-	store.CollectionOptions
+	query.CollectionOptions
 	Tree    rstar.Stats  `json:"tree"`
 	Records RecordsStats `json:"records"`
 }

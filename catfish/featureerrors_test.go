@@ -30,11 +30,11 @@ func TestFeatureErrors(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	client := dial(t, startFeatures(t, ServerOptions{}), Options{Transport: TransportSoft, Logger: quiet()})
+	remote := dial(t, startFeatures(t, ServerOptions{}), Options{Transport: TransportSoft, Logger: quiet()})
 	for by, x := range map[string]interface {
 		CreateFeatures(ctx context.Context, name string, o FeaturesOptions) error
 		Features(name string) (*Features, error)
-	}{"in process": local, "over a connection": client} {
+	}{"in process": local, "over a connection": remote} {
 		if err := x.CreateFeatures(ctx, "cafes", FeaturesOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,8 @@ func TestFeaturesExpire(t *testing.T) {
 	}
 	l := newLives(t)
 	l.stop()
-	l.opts.SlabBytes, l.opts.DataDir, l.opts.now = 64<<20, t.TempDir(), now
+	l.opts.SlabBytes, l.opts.DataDir = 64<<20, t.TempDir()
+	l.opts = WithServerHooks(l.opts, func(h *ServerHooks) { h.Now = now })
 	l.opts.Features = map[string]FeaturesOptions{testFeatures: {}}
 	l.start()
 	ctx := t.Context()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -19,11 +18,11 @@ const pageFeatures = 1000
 // finder answers one request. more says that there may be others, after the last
 // one of an answer in the order of ids. ErrTooLarge: an answer without order takes
 // too many bytes.
-type finder func(ctx context.Context, q store.Query) (found []store.Found, more bool, err error)
+type finder func(ctx context.Context, q query.Query) (found []query.Found, more bool, err error)
 
 // inPages yields the features that match a query: at once if they are few, or else
 // in the order of ids, most at a time.
-func inPages(ctx context.Context, q store.Query, most int, find finder, yield func(*store.Found) (bool, error)) error {
+func inPages(ctx context.Context, q query.Query, most int, find finder, yield func(*query.Found) (bool, error)) error {
 	few := q.Limit > 0 && q.Limit <= most || q.Limit == 0 && q.Area != nil
 	if q.Order == query.AnyOrder && few {
 		found, _, err := find(ctx, q)
@@ -55,7 +54,7 @@ func inPages(ctx context.Context, q store.Query, most int, find finder, yield fu
 	}
 }
 
-func giveAll(found []store.Found, yield func(*store.Found) (bool, error)) (more bool, err error) {
+func giveAll(found []query.Found, yield func(*query.Found) (bool, error)) (more bool, err error) {
 	for i := range found {
 		if more, err := yield(&found[i]); !more || err != nil {
 			return false, err

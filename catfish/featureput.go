@@ -14,7 +14,7 @@ import (
 )
 
 // put sends features, as many as fit in each message.
-func (r *remoteFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
+func (r *remoteFeatures) Put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
 	for n := 0; n < len(fs); {
 		sent, err := r.putSome(ctx, fs[n:], cond, results[n:])
 		if err != nil {
@@ -153,15 +153,15 @@ func (r *remoteFeatures) change(ctx context.Context, kind fastmsg.Kind, id strin
 	return getRevision(ans)
 }
 
-func (r *remoteFeatures) patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error) {
+func (r *remoteFeatures) Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error) {
 	return r.change(ctx, kindPatch, id, patch, cond)
 }
 
-func (r *remoteFeatures) erase(ctx context.Context, id string, cond kv.Condition) (uint64, error) {
+func (r *remoteFeatures) Erase(ctx context.Context, id string, cond kv.Condition) (uint64, error) {
 	return r.change(ctx, kindErase, id, nil, cond)
 }
 
-func (r *remoteFeatures) eraseWhere(ctx context.Context, q store.Query) (int, error) {
+func (r *remoteFeatures) EraseWhere(ctx context.Context, q store.Query) (int, error) {
 	ans, err := r.c.request(ctx, kindEraseWhere, func(s *session) (*openSlab, []byte, error) {
 		o, err := r.open(ctx, s, kindEraseWhere)
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -19,19 +19,22 @@ type Features struct{ be featuresBackend }
 
 // featuresBackend carries calls out: over a connection, or in this process.
 type featuresBackend interface {
-	put(ctx context.Context, fs []Feature, cond Condition, results []PutResult) error
-	patch(ctx context.Context, id string, patch []byte, cond Condition) (uint64, error)
-	erase(ctx context.Context, id string, cond Condition) (uint64, error)
-	eraseWhere(ctx context.Context, q store.Query) (int, error)
-	get(ctx context.Context, ids []string, fields *feature.Selection, yield func(i int, f *store.Found) (bool, error)) error
-	search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error
-	nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error
-	count(ctx context.Context, q store.Query) (int, error)
-	explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error)
-	watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
-	describe(ctx context.Context) (FeaturesInfo, error)
-	collection() string // its name
+	Put(ctx context.Context, fs []Feature, cond Condition, results []PutResult) error
+	Patch(ctx context.Context, id string, patch []byte, cond Condition) (uint64, error)
+	Erase(ctx context.Context, id string, cond Condition) (uint64, error)
+	EraseWhere(ctx context.Context, q query.Query) (int, error)
+	Get(ctx context.Context, ids []string, fields *feature.Selection, yield func(i int, f *query.Found) (bool, error)) error
+	Search(ctx context.Context, q query.Query, yield func(*query.Found) (bool, error)) error
+	Nearest(ctx context.Context, q query.NearestQuery, yield func(*query.Found) (bool, error)) error
+	Count(ctx context.Context, q query.Query) (int, error)
+	Explain(ctx context.Context, q query.Query) ([]query.Found, *Explanation, error)
+	Watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
+	Describe(ctx context.Context) (FeaturesInfo, error)
+	Collection() string // its name
 }
+
+// NewFeatures returns the Features that a backend carries out.
+func NewFeatures(be featuresBackend) *Features { return &Features{be} }
 
 // Features is for a collection of features over the same connection. It sends no
 // request: the first operation, or Kind, shows whether the collection exists
@@ -41,7 +44,7 @@ func (c *Client) Features(name string) (*Features, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Features{&remoteFeatures{other}}, nil
+	return NewFeatures(&remoteFeatures{other}), nil
 }
 
 // CreateFeatures adds a collection of features, unless there is one of that name
@@ -66,7 +69,7 @@ func (c *Client) CreateFeatures(ctx context.Context, name string, o FeaturesOpti
 // the feature.
 func (f *Features) Put(ctx context.Context, place Feature, cond Condition) (id string, revision uint64, err error) {
 	var results [1]PutResult
-	if err := f.be.put(ctx, []Feature{place}, cond, results[:]); err != nil {
+	if err := f.be.Put(ctx, []Feature{place}, cond, results[:]); err != nil {
 		return "", 0, err
 	}
 	return results[0].ID, results[0].Revision, results[0].Err
@@ -93,31 +96,31 @@ func (f *Features) PutMany(ctx context.Context, places []Feature) ([]PutResult, 
 // of Put: with IfAbsent, one whose id exists has the result ErrExists.
 func (f *Features) PutManyIf(ctx context.Context, places []Feature, cond Condition) ([]PutResult, error) {
 	results := make([]PutResult, len(places))
-	return results, f.be.put(ctx, places, cond, results)
+	return results, f.be.Put(ctx, places, cond, results)
 }
 
 // Patch changes properties by a JSON merge patch (RFC 7396), and returns the new
 // revision. ErrNotFound: there is no such feature.
 func (f *Features) Patch(ctx context.Context, id string, patch []byte, cond Condition) (revision uint64, err error) {
-	return f.be.patch(ctx, id, patch, cond)
+	return f.be.Patch(ctx, id, patch, cond)
 }
 
 // Delete removes a feature. ErrNotFound: there is none.
 func (f *Features) Delete(ctx context.Context, id string, cond Condition) (revision uint64, err error) {
-	return f.be.erase(ctx, id, cond)
+	return f.be.Erase(ctx, id, cond)
 }
 
 // DeleteWhere deletes the features that match a query, and returns how many were deleted,
 // also with an error. With ErrUnknownOutcome more may be deleted.
 func (f *Features) DeleteWhere(ctx context.Context, q FeatureQuery) (deleted int, err error) {
-	return f.be.eraseWhere(ctx, q.ofStore())
+	return f.be.EraseWhere(ctx, q.ofStore())
 }
 
 // Get returns the feature of an id. ErrNotFound: there is none.
 func (f *Features) Get(ctx context.Context, id string) (place Feature, err error) {
-	err = f.be.get(ctx, []string{id}, nil, func(_ int, found *store.Found) (bool, error) {
+	err = f.be.Get(ctx, []string{id}, nil, func(_ int, found *query.Found) (bool, error) {
 		if found == nil {
-			return false, store.NoFeature(f.be.collection(), id)
+			return false, query.NoFeature(f.be.Collection(), id)
 		}
 		place = Feature(found.Feature())
 		return true, nil
@@ -135,14 +138,14 @@ func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error)
 // smaller; a client that reads by offloading removes the other parts.
 func (f *Features) GetFields(ctx context.Context, ids []string, fields FeatureFields) ([]Feature, error) {
 	if len(fields.Fields) > query.MaxFields {
-		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), query.MaxFields)
+		return nil, fmt.Errorf("%w: %d fields, at most %d", fault.ErrQuery, len(fields.Fields), query.MaxFields)
 	}
 	return f.getMany(ctx, ids, (*feature.Selection)(&fields))
 }
 
 func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Selection) ([]Feature, error) {
 	places := make([]Feature, len(ids))
-	err := f.be.get(ctx, ids, fields, func(i int, found *store.Found) (bool, error) {
+	err := f.be.Get(ctx, ids, fields, func(i int, found *query.Found) (bool, error) {
 		if found == nil {
 			return true, nil
 		}
@@ -161,7 +164,7 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 // as it was at a moment of the search; none comes that did not exist, or did not
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q.ofStore(), yield) })
+	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Search(ctx, q.ofStore(), yield) })
 }
 
 // Explain does what Search does, with a limit of up to 1,000, and explains the search.
@@ -169,7 +172,7 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 	if q.Limit < 0 || q.Limit > pageFeatures {
 		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d", ErrOption, q.Limit, pageFeatures)
 	}
-	found, x, err := f.be.explain(ctx, q.ofStore())
+	found, x, err := f.be.Explain(ctx, q.ofStore())
 	if err != nil {
 		return nil, x, err
 	}
@@ -184,18 +187,18 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 // Nearest yields the features around a point, the nearest first, with their distances.
 // An error ends it.
 func (f *Features) Nearest(ctx context.Context, q NearestQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.nearest(ctx, q.ofStore(), yield) })
+	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Nearest(ctx, q.ofStore(), yield) })
 }
 
 // Count returns how many features match a query, without its limit. It is exact.
 func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) {
-	return f.be.count(ctx, q.ofStore())
+	return f.be.Count(ctx, q.ofStore())
 }
 
 // each makes an iterator of a search.
-func each(search func(yield func(*store.Found) (bool, error)) error) iter.Seq2[Feature, error] {
+func each(search func(yield func(*query.Found) (bool, error)) error) iter.Seq2[Feature, error] {
 	return func(yield func(Feature, error) bool) {
-		err := search(func(f *store.Found) (bool, error) { return yield(Feature(f.Feature()), nil), nil })
+		err := search(func(f *query.Found) (bool, error) { return yield(Feature(f.Feature()), nil), nil })
 		if err != nil {
 			yield(Feature{}, err)
 		}
@@ -205,10 +208,10 @@ func each(search func(yield func(*store.Found) (bool, error)) error) iter.Seq2[F
 // remoteFeatures is a collection over a connection.
 type remoteFeatures struct{ c *Client }
 
-func (r *remoteFeatures) collection() string { return r.c.collection }
+func (r *remoteFeatures) Collection() string { return r.c.collection }
 
 // get is the get of records, whose values are features here.
-func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.Selection, yield func(int, *store.Found) (bool, error)) error {
+func (r *remoteFeatures) Get(ctx context.Context, ids []string, fields *feature.Selection, yield func(int, *query.Found) (bool, error)) error {
 	keys := make([][]byte, len(ids))
 	for i, id := range ids {
 		if err := feature.CheckID(id); err != nil {
@@ -221,9 +224,9 @@ func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.
 		return err
 	}
 	for i := range records {
-		rec, f := &records[i], (*store.Found)(nil)
+		rec, f := &records[i], (*query.Found)(nil)
 		if rec.Revision != 0 {
-			f = &store.Found{ID: keys[i], Value: rec.Value, Revision: rec.Revision}
+			f = &query.Found{ID: keys[i], Value: rec.Value, Revision: rec.Revision}
 			f.Expiry = query.Expiry(rec.Expires)
 			if f.View, err = feature.Parse(rec.Value); err != nil {
 				return fmt.Errorf("%w: %q: %w", ErrProtocol, ids[i], err)

@@ -26,7 +26,7 @@ func startFeatures(t testing.TB, opts ServerOptions) *Server {
 
 func dialFeatures(t testing.TB, s *Server, o Options) *Features {
 	t.Helper()
-	o.keepYoung = true
+	o = WithHooks(o, keepYoung)
 	f, err := dial(t, s, o).Features(testFeatures)
 	if err != nil {
 		t.Fatal(err)
@@ -339,7 +339,7 @@ func TestNearestOffloaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := f.be.(*remoteFeatures).c
+	by := f.be.(*remoteFeatures).c
 	for range 100 {
 		q := NearestQuery{X: r.Float64() * 40, Y: 60 + r.Float64()*25, K: 1 + r.IntN(10)}
 		want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(t.Context(), q.ofStore(), yield) })
@@ -352,7 +352,7 @@ func TestNearestOffloaded(t *testing.T) {
 		}
 		samePlaces(t, q, got, want, true)
 	}
-	if n := client.Counters().FellBack; n > 10 {
+	if n := by.Counters().FellBack; n > 10 {
 		t.Errorf("%d of 100 were asked for", n)
 	}
 }

@@ -25,7 +25,7 @@ import (
 //
 // A search that takes too many reads is left to a message.
 
-func (r *remoteFeatures) search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
+func (r *remoteFeatures) Search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
 	return inPages(ctx, q, pageFeatures, func(ctx context.Context, q store.Query) ([]store.Found, bool, error) {
@@ -43,7 +43,7 @@ func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *explaining)
 	return f.found, f.more, err
 }
 
-func (r *remoteFeatures) count(ctx context.Context, q store.Query) (int, error) {
+func (r *remoteFeatures) Count(ctx context.Context, q store.Query) (int, error) {
 	q.Limit, q.Order, q.After = 0, query.AnyOrder, ""
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
@@ -52,7 +52,7 @@ func (r *remoteFeatures) count(ctx context.Context, q store.Query) (int, error) 
 	return f.count, err
 }
 
-func (r *remoteFeatures) nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
+func (r *remoteFeatures) Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
 	f.kind, f.near = kindNear, q
@@ -63,7 +63,7 @@ func (r *remoteFeatures) nearest(ctx context.Context, q store.NearestQuery, yiel
 	return err
 }
 
-func (r *remoteFeatures) explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error) {
+func (r *remoteFeatures) Explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error) {
 	x, done := r.c.conn.explain(r.c.conn.features.Policy())
 	found, _, err := r.find(ctx, q, x)
 	if err != nil {

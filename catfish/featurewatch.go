@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -86,7 +85,7 @@ type FeatureEvent struct {
 func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEvent, error] {
 	return func(yield func(FeatureEvent, error) bool) {
 		last := FeatureEvent{Resume: q.From, History: q.History}
-		err := f.be.watch(ctx, &q, func(e FeatureEvent) bool {
+		err := f.be.Watch(ctx, &q, func(e FeatureEvent) bool {
 			if last = e; e.Kind == query.Progress && !q.Progress {
 				return true
 			}
@@ -113,8 +112,8 @@ func (e *watchError) Unwrap() error { return e.err }
 
 // searchAgain makes one error name the remedy, whatever the reason is.
 func searchAgain(err error) error {
-	if (errors.Is(err, disk.ErrTrimmed) || errors.Is(err, disk.ErrAhead)) && !errors.Is(err, store.ErrLagged) {
-		return fmt.Errorf("%w: %w", store.ErrLagged, err)
+	if (errors.Is(err, fault.ErrTrimmed) || errors.Is(err, fault.ErrAhead)) && !errors.Is(err, fault.ErrLagged) {
+		return fmt.Errorf("%w: %w", fault.ErrLagged, err)
 	}
 	return err
 }
@@ -122,7 +121,7 @@ func searchAgain(err error) error {
 // watchedArea is a WatchArea as the store has it.
 type watchedArea struct {
 	name  string
-	query store.Query
+	query query.Query
 }
 
 // areas returns the watched areas of a query.
@@ -135,51 +134,4 @@ func (q *WatchQuery) areas() []watchedArea {
 		all[i] = watchedArea{q.Areas[i].Name, q.Areas[i].Query.ofStore()}
 	}
 	return all
-}
-
-// watch is Watch in this process.
-func (l *localFeatures) watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
-	c, err := l.begin(ctx)
-	if err != nil {
-		return err
-	}
-	w, err := c.Watch(ctx, store.WatchOptions{From: q.From, History: q.History})
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	for _, a := range q.areas() {
-		if err := w.Add(a.name, a.query); err != nil {
-			return err
-		}
-	}
-	pos, history := w.Revision(), w.History()
-	if !yield(FeatureEvent{Revision: pos, Resume: pos, History: history}) {
-		return nil
-	}
-	for {
-		e, err := w.Next(ctx)
-		switch {
-		case err != nil && e.Revision != 0:
-			return &watchError{eventOf(&e, history, q.Old), err}
-		case err != nil:
-			return err
-		case !yield(eventOf(&e, history, q.Old)):
-			return nil
-		}
-	}
-}
-
-// eventOf copies an event into memory of its own.
-func eventOf(e *store.Event, history uint64, old bool) FeatureEvent {
-	f := FeatureEvent{Kind: e.Kind, Why: e.Why, Area: e.Name, ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: history}
-	f.Feature.ID = e.ID
-	if e.New != nil {
-		f.Feature = Feature(e.New.Feature())
-	}
-	if old && e.Old != nil {
-		before := Feature(e.Old.Feature())
-		f.Old = &before
-	}
-	return f
 }

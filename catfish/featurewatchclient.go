@@ -48,7 +48,7 @@ type watcher struct {
 	ans         []byte
 }
 
-func (r *remoteFeatures) watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
+func (r *remoteFeatures) Watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
 	w := &watcher{r: r, areas: q.areas(), old: q.Old, from: q.From, history: q.History}
 	defer w.end(ctx)
 	for {
@@ -106,7 +106,7 @@ func (w *watcher) give(ans []byte, first bool, yield func(FeatureEvent) bool) (m
 		}
 		w.given++
 		if failed != nil {
-			return false, &watchError{e, failed}
+			return false, &watchError{event: e, err: failed}
 		}
 		if !yield(e) {
 			return false, nil

@@ -55,12 +55,13 @@ const (
 	watchIdle = 30 * time.Second
 	// watchSweep is the number of ticks (store.EveryTick) between two calls of expire: a second.
 	watchSweep = 100
-	// watchBytes is when an answer is full: some hundred events, and 1 ms of the
-	// smallest connection that is served well.
-	watchBytes = 256 << 10
 	// watchTurn is how many events are taken in a scheduling slot.
 	watchTurn = 64
 )
+
+// watchBytes is when an answer is full: some hundred events, and 1 ms of the
+// smallest connection that is served well.
+const watchBytes = 256 << 10
 
 // watching is a watch request that is answered later.
 type watching struct {

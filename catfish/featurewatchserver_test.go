@@ -21,19 +21,18 @@ import (
 type polls struct {
 	t    *testing.T
 	s    *Server
-	sess *session
+	c    *Client
 	coll uint32
 }
 
 func newPolls(t *testing.T, s *Server, transport string) (*polls, *Client) {
 	t.Helper()
 	c := dial(t, s, messagesOnly(transport))
-	sess := c.conn.sessions.latest()
-	o, err := sess.open(t.Context(), testFeatures)
+	coll, err := s.colls.byName(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &polls{t, s, sess, o.coll}, c
+	return &polls{t, s, c, coll.num}, c
 }
 
 func (p *polls) poll(ctx context.Context, r watchRequest) (ans []byte, err error) {
@@ -45,7 +44,7 @@ func (p *polls) poll(ctx context.Context, r watchRequest) (ans []byte, err error
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ans, err = p.sess.call(ctx, kindWatch, b, nil)
+	ans, err = RawCall(ctx, p.c, RawMessage{Kind: kindWatch, Body: b})
 	if err == nil && len(ans) < watchAnswerBytes {
 		p.t.Fatalf("answer of %d bytes", len(ans))
 	}
@@ -281,8 +280,8 @@ func TestWatchRole(t *testing.T) {
 // encode.
 func FuzzWatchWire(f *testing.F) {
 	req := watchRequest{coll: 1, id: 2, from: 3, areas: []watchedArea{
-		{"a", store.Query{Area: query.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
-		{"", store.Query{Area: query.Polygon(orb.Polygon{{{0, 0}, {1, 0}, {0, 1}, {0, 0}}})}},
+		{name: "a", query: store.Query{Area: query.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
+		{query: store.Query{Area: query.Polygon(orb.Polygon{{{0, 0}, {1, 0}, {0, 1}, {0, 0}}})}},
 	}}
 	b, err := req.append(nil, 0)
 	if err != nil {

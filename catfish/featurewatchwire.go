@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -54,7 +54,7 @@ func (r *watchRequest) append(b []byte, space feature.Space) ([]byte, error) {
 	for i := range r.areas {
 		a := &r.areas[i]
 		if len(a.name) > math.MaxUint16 {
-			return b, fmt.Errorf("%w: a name of %d bytes, want at most %d", store.ErrQuery, len(a.name), math.MaxUint16)
+			return b, fmt.Errorf("%w: a name of %d bytes, want at most %d", fault.ErrQuery, len(a.name), math.MaxUint16)
 		}
 		b = binary.LittleEndian.AppendUint32(appendText(b, a.name), 0)
 		begin := len(b)
@@ -105,7 +105,7 @@ func getWatchAreas(n int, b []byte) (areas []watchedArea, err error) {
 }
 
 // appendEvent adds an event to an answer; failed: why it could not be made.
-func appendEvent(b []byte, e *store.Event, old bool, failed error) []byte {
+func appendEvent(b []byte, e *query.Event, old bool, failed error) []byte {
 	kind, flags := byte(e.Kind), byte(0)
 	switch {
 	case failed != nil:
@@ -125,7 +125,7 @@ func appendEvent(b []byte, e *store.Event, old bool, failed error) []byte {
 		text := appendFailure(nil, failed, 0)
 		return append(binary.LittleEndian.AppendUint32(b, uint32(len(text))), text...)
 	}
-	for i, f := range []*store.Found{e.New, e.Old} {
+	for i, f := range []*query.Found{e.New, e.Old} {
 		if flags&(eventNew<<i) != 0 {
 			without := *f
 			without.ID = nil
@@ -141,7 +141,7 @@ func getEvent(b []byte) (e FeatureEvent, rest []byte, failed, err error) {
 		return e, nil, nil, fmt.Errorf("%w: an event of %d bytes", ErrProtocol, len(b))
 	}
 	kind, why, flags := b[0], b[1], b[2]
-	e.Kind, e.Why = store.EventKind(kind), store.Why(why)
+	e.Kind, e.Why = query.EventKind(kind), query.Why(why)
 	e.Revision, e.Resume = binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:])
 	area, b, err := cutText(b[eventBytes:])
 	if err != nil {
@@ -170,7 +170,7 @@ func getEvent(b []byte) (e FeatureEvent, rest []byte, failed, err error) {
 		if flags&which == 0 {
 			continue
 		}
-		var f store.Found
+		var f query.Found
 		if f, b, err = getFeature(b); err != nil {
 			return e, nil, nil, err
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // The payloads of messages about features, little-endian, as in wire.go and
@@ -109,7 +109,7 @@ func appendFeaturesOptions(b []byte, o FeaturesOptions) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(text))), text...), nil
 }
 
-func getFeaturesOptions(b []byte) (o store.CollectionOptions, name string, err error) {
+func getFeaturesOptions(b []byte) (o query.CollectionOptions, name string, err error) {
 	text, rest, err := cutText(b)
 	if err == nil {
 		err = json.Unmarshal(text, &o)
@@ -121,7 +121,7 @@ func getFeaturesOptions(b []byte) (o store.CollectionOptions, name string, err e
 }
 
 // appendFeature adds a feature to an answer.
-func appendFeature(b []byte, f *store.Found) []byte {
+func appendFeature(b []byte, f *query.Found) []byte {
 	head := found{revision: f.Revision, expiry: f.Expiry, valueBytes: uint32(len(f.Value))}
 	b = append(binary.LittleEndian.AppendUint16(b, uint16(len(f.ID))), f.ID...)
 	b = appendF64(head.append(b), f.Distance)
@@ -129,7 +129,7 @@ func appendFeature(b []byte, f *store.Found) []byte {
 }
 
 // getFeature cuts a feature off an answer, to whose bytes it refers.
-func getFeature(b []byte) (f store.Found, rest []byte, err error) {
+func getFeature(b []byte) (f query.Found, rest []byte, err error) {
 	id, b, err := cutText(b)
 	if err != nil {
 		return f, nil, err
@@ -138,7 +138,7 @@ func getFeature(b []byte) (f store.Found, rest []byte, err error) {
 		return f, nil, fmt.Errorf("%w: a feature of %d bytes", ErrProtocol, len(b))
 	}
 	head := getFound(b)
-	f = store.Found{ID: id, Revision: head.revision, Expiry: head.expiry, Distance: f64(b[foundBytes:])}
+	f = query.Found{ID: id, Revision: head.revision, Expiry: head.expiry, Distance: f64(b[foundBytes:])}
 	if b = b[foundBytes+8:]; uint64(head.valueBytes) > uint64(len(b)) {
 		return f, nil, fmt.Errorf("%w: a feature of %d bytes, %d are left of the answer", ErrProtocol, head.valueBytes, len(b))
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -41,7 +41,7 @@ func isBoxFind(m *fastmsg.Message) bool {
 }
 
 // getBoxFind decodes the box, relation and limit of a message that isBoxFind accepts.
-func getBoxFind(p []byte) (q store.BoxSearch) {
+func getBoxFind(p []byte) (q query.BoxSearch) {
 	p = p[headBytes:]
 	q.Limit, q.Relation = int(binary.LittleEndian.Uint32(p)), feature.Relation(p[5])
 	for i := range q.Box {
@@ -59,12 +59,12 @@ func appendSelection(b []byte, s *feature.Selection) ([]byte, error) {
 		flags |= 2
 	}
 	if len(s.Fields) > query.MaxFields {
-		return b, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(s.Fields), query.MaxFields)
+		return b, fmt.Errorf("%w: %d fields, at most %d", fault.ErrQuery, len(s.Fields), query.MaxFields)
 	}
 	b = binary.LittleEndian.AppendUint16(append(b, flags), uint16(len(s.Fields)))
 	for _, name := range s.Fields {
 		if len(name) > math.MaxUint16 {
-			return b, fmt.Errorf("%w: a field of %d bytes", store.ErrQuery, len(name))
+			return b, fmt.Errorf("%w: a field of %d bytes", fault.ErrQuery, len(name))
 		}
 		b = appendText(b, name)
 	}
@@ -103,12 +103,12 @@ func getNames(p []byte) (a, b string, err error) {
 	return string(x), string(y), err
 }
 
-func appendFindQuery(b []byte, q *store.Query, space feature.Space) (_ []byte, err error) {
+func appendFindQuery(b []byte, q *query.Query, space feature.Space) (_ []byte, err error) {
 	if len(q.Filter) > math.MaxUint16 || len(q.After) > math.MaxUint16 || q.Limit < 0 {
-		return b, fmt.Errorf("%w: limit %d, filter of %d bytes, cursor of %d", store.ErrQuery, q.Limit, len(q.Filter), len(q.After))
+		return b, fmt.Errorf("%w: limit %d, filter of %d bytes, cursor of %d", fault.ErrQuery, q.Limit, len(q.Filter), len(q.After))
 	}
 	if q.Nowhere {
-		return b, fmt.Errorf("%w: features without a geometry in an area are found by a store alone", store.ErrQuery)
+		return b, fmt.Errorf("%w: features without a geometry in an area are found by a store alone", fault.ErrQuery)
 	}
 	shape := byte(noArea)
 	if q.Area != nil {
@@ -137,19 +137,19 @@ func appendFindQuery(b []byte, q *store.Query, space feature.Space) (_ []byte, e
 	default:
 		g, err := feature.Normalise(q.Area.Polygon, feature.Options{Space: space})
 		if err != nil {
-			return b, fmt.Errorf("%w: area: %w", store.ErrQuery, err)
+			return b, fmt.Errorf("%w: area: %w", fault.ErrQuery, err)
 		}
 		return feature.Append(b, g, nil)
 	}
 	return b, nil
 }
 
-func getFindQuery(b []byte) (q store.Query, err error) {
+func getFindQuery(b []byte) (q query.Query, err error) {
 	if len(b) < queryBytes {
 		return q, fmt.Errorf("%w: query of %d bytes", ErrProtocol, len(b))
 	}
 	q.Limit = int(binary.LittleEndian.Uint32(b))
-	q.Order, q.Relation = store.Order(b[4]), feature.Relation(b[5])
+	q.Order, q.Relation = query.Order(b[4]), feature.Relation(b[5])
 	shape, flags := b[6], b[7]
 	after, b, err := cutText(b[queryBytes:])
 	if err != nil {
@@ -195,16 +195,16 @@ func getFindQuery(b []byte) (q store.Query, err error) {
 	return q, nil
 }
 
-func nearArgument(q *store.NearestQuery) uint32 {
+func nearArgument(q *query.NearestQuery) uint32 {
 	if q.Fields.All() {
 		return uint32(q.K)
 	}
 	return uint32(q.K) | nearFields
 }
 
-func appendNear(b []byte, q *store.NearestQuery) (_ []byte, err error) {
+func appendNear(b []byte, q *query.NearestQuery) (_ []byte, err error) {
 	if len(q.Filter) > math.MaxUint16 {
-		return b, fmt.Errorf("%w: filter of %d bytes", store.ErrQuery, len(q.Filter))
+		return b, fmt.Errorf("%w: filter of %d bytes", fault.ErrQuery, len(q.Filter))
 	}
 	b = appendF64(appendF64(appendF64(b, q.X), q.Y), q.Within)
 	if !q.Fields.All() {
@@ -215,13 +215,13 @@ func appendNear(b []byte, q *store.NearestQuery) (_ []byte, err error) {
 	return append(b, q.Filter...), nil
 }
 
-func getNear(k uint32, b []byte) (q store.NearestQuery, err error) {
+func getNear(k uint32, b []byte) (q query.NearestQuery, err error) {
 	fields := k&nearFields != 0
 	k &^= nearFields
 	if len(b) < 24 || k > query.MaxNearest {
 		return q, fmt.Errorf("%w: %d nearest, in %d bytes", ErrProtocol, k, len(b))
 	}
-	q = store.NearestQuery{X: f64(b), Y: f64(b[8:]), Within: f64(b[16:]), K: int(k)}
+	q = query.NearestQuery{X: f64(b), Y: f64(b[8:]), Within: f64(b[16:]), K: int(k)}
 	if b = b[24:]; fields {
 		if q.Fields, b, err = getSelection(b); err != nil {
 			return q, err

@@ -3,6 +3,7 @@ package catfish
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"strings"
 	"testing"
@@ -43,14 +44,14 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 	if err := other.Take(before.Share - before.Used - 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	be := f.be.(*remoteFeatures)
 	for what, call := range map[string]func() error{
 		"find": func() error {
-			_, _, err := be.find(t.Context(), store.Query{Area: world}, nil)
+			_, err := everyOf(f.Search(t.Context(), FeatureQuery{Area: world}))
 			return err
 		},
 		"near": func() error {
-			return be.nearest(t.Context(), store.NearestQuery{K: 4000}, func(*store.Found) (bool, error) { return true, nil })
+			_, err := everyOf(f.Nearest(t.Context(), NearestQuery{K: 4000}))
+			return err
 		},
 	} {
 		if err := call(); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "bytes of answers") {
@@ -61,7 +62,7 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 		t.Errorf("count: %d, %v", n, err)
 	}
 	other.Close()
-	fs, _, err := be.find(t.Context(), store.Query{Area: world}, nil)
+	fs, err := everyOf(f.Search(t.Context(), FeatureQuery{Area: world}))
 	if err != nil || len(fs) != len(all) {
 		t.Errorf("with room: %d features, %v", len(fs), err)
 	}
@@ -175,4 +176,15 @@ func TestDeleteWhereCounts(t *testing.T) {
 			t.Errorf("%d deleted, want %d, and %v, to be retried: %v", n, want, err, RetrySafe(err))
 		}
 	}
+}
+
+// everyOf collects what a search yields.
+func everyOf(fs iter.Seq2[Feature, error]) (all []Feature, err error) {
+	for f, err := range fs {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
 }

@@ -38,8 +38,9 @@ func (o *offloader) Observe(_ time.Time, out Outcome) { o.told = append(o.told, 
 func TestFallbackCountsAsOffloading(t *testing.T) {
 	s := startServer(t, ServerOptions{Workers: 1})
 	p := &offloader{Named: "offloader"}
-	c := dial(t, s, Options{Transport: TransportSHM, Custom: p,
-		wrap: func(d rdma.Device) rdma.Device { return &noChannels{Device: d} }})
+	c := dial(t, s, WithHooks(Options{Transport: TransportSHM, Custom: p}, func(h *ClientHooks) {
+		h.Wrap = func(d rdma.Device) rdma.Device { return &noChannels{Device: d} }
+	}))
 	if _, err := c.Search(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
 		t.Fatal(err)
 	}

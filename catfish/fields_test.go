@@ -32,7 +32,7 @@ func TestFields(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
 			o := p.options()
-			o.keepYoung = true
+			o = WithHooks(o, keepYoung)
 			c := dial(t, s, o)
 			f, err := c.Features(testFeatures)
 			if err != nil {
@@ -152,7 +152,7 @@ func TestHostileFields(t *testing.T) {
 		return append(append(append(head(0), 0, 0, 0, 0, 0, 0, noArea, flags), 0, 0, 0, 0), rest...)
 	}
 	for _, p := range []path{{transport: TransportTCP, policy: "tcp"}, {transport: TransportSHM}, {transport: TransportSoft}} {
-		client := dial(t, s, p.options())
+		by := dial(t, s, p.options())
 		for _, a := range []struct {
 			kind    fastmsg.Kind
 			payload []byte
@@ -186,7 +186,7 @@ func TestHostileFields(t *testing.T) {
 			{kindSwap, appendText(appendText(nil, "a"), "b"), ErrUnknownCollection},
 			{kindSwap, appendText(appendText(nil, testFeatures), testFeatures), ErrProtocol},
 		} {
-			if _, err := client.conn.sessions.latest().call(t.Context(), a.kind, a.payload, nil); !errors.Is(err, a.want) {
+			if _, err := RawCall(t.Context(), by, RawMessage{Kind: a.kind, Body: a.payload}); !errors.Is(err, a.want) {
 				t.Errorf("%s: kind %d, payload %x: %v, want %v", p.transport, a.kind, a.payload, err, a.want)
 			}
 		}

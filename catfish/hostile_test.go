@@ -118,7 +118,7 @@ func attackRequests(t *testing.T, s *Server) {
 			{kindOpen, nil, ErrUnknownCollection},
 		} {
 			before := tree(t, s).Len()
-			_, err := c.conn.sessions.latest().call(t.Context(), a.kind, a.payload, nil)
+			_, err := RawCall(t.Context(), c, RawMessage{Kind: a.kind, Body: a.payload})
 			if !errors.Is(err, a.want) {
 				t.Errorf("%s: kind %d, payload %x: %v, want %v", p.transport, a.kind, a.payload, err, a.want)
 			}

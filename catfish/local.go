@@ -4,13 +4,58 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/disk"
 	"github.com/catfish-index/catfish/store/query"
 )
+
+// ErrLost: acknowledged writes are missing from a data directory, which is damaged.
+var ErrLost = disk.ErrLost
+
+// Sync says when a write is durable: SyncAlways, SyncOff, SyncInterval.
+type Sync = disk.Sync
+
+// When writes are durable.
+var (
+	SyncAlways = disk.SyncAlways // when the call returns
+	SyncOff    = disk.SyncOff    // when the operating system has written them
+)
+
+// SyncInterval makes writes durable every d, which must be positive.
+func SyncInterval(d time.Duration) Sync { return disk.SyncInterval(d) }
+
+// LocalOptions configure a Local. The zero value is ready for use.
+type LocalOptions struct {
+	Sync Sync // when a write is durable: SyncAlways, SyncOff, SyncInterval
+	// AcceptLoss opens a directory in which acknowledged writes are missing, which is
+	// refused otherwise (ErrLost). Its files are kept aside, in its damaged-N.
+	AcceptLoss bool
+	// LogBytes is roughly how much of the log is kept for watchers; 0: 256 MiB.
+	LogBytes int64
+	// SlabBytes bounds each part of a collection's memory: tree, records, keys.
+	// It is address space until it is used. 0: 64 GiB.
+	SlabBytes int64
+	NodeBytes int          // of trees; 0: rstar.DefaultNodeBytes
+	Logger    *slog.Logger // nil: none
+	// Now is the time since the Unix epoch, never going back; nil: the clock.
+	Now func() time.Duration
+	// Workers is how many goroutines load collections at the start; 0: one for each processor.
+	Workers int
+	Watch   store.WatchLimits
+}
+
+func (o *LocalOptions) ofStore(dir string) store.Options {
+	return store.Options{
+		Dir: dir, Sync: o.Sync, AcceptLoss: o.AcceptLoss, LogBytes: o.LogBytes, SlabBytes: o.SlabBytes, NodeBytes: o.NodeBytes,
+		Logger: o.Logger, Now: o.Now, Workers: o.Workers, Watch: o.Watch,
+	}
+}
 
 // Local is a store of features in this process, without a network. Its Features
 // are used like those of a Client.
@@ -89,13 +134,13 @@ func (l *Local) Features(name string) (*Features, error) {
 	if _, err := f.open(); err != nil {
 		return nil, err
 	}
-	return &Features{f}, nil
+	return NewFeatures(f), nil
 }
 
 // FeaturesOf is for a collection in this process, such as a Server's, whatever its
 // name is.
 func FeaturesOf(c *store.Collection) *Features {
-	return &Features{&localFeatures{func() (*store.Collection, error) { return c, nil }}}
+	return NewFeatures(&localFeatures{func() (*store.Collection, error) { return c, nil }})
 }
 
 // localFeatures is a collection in this process, which each call looks up again.
@@ -104,7 +149,7 @@ type localFeatures struct {
 }
 
 // collection is its present name, "" if it was dropped.
-func (l *localFeatures) collection() string {
+func (l *localFeatures) Collection() string {
 	c, err := l.open()
 	if err != nil {
 		return ""
@@ -122,7 +167,7 @@ func (l *localFeatures) begin(ctx context.Context) (*store.Collection, error) {
 }
 
 // put starts all writes at once, so that they share a commit.
-func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
+func (l *localFeatures) Put(ctx context.Context, fs []Feature, cond kv.Condition, results []PutResult) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
@@ -147,7 +192,7 @@ func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition
 	return nil
 }
 
-func (l *localFeatures) patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error) {
+func (l *localFeatures) Patch(ctx context.Context, id string, patch []byte, cond kv.Condition) (uint64, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -155,7 +200,7 @@ func (l *localFeatures) patch(ctx context.Context, id string, patch []byte, cond
 	return c.Patch(ctx, id, patch, cond)
 }
 
-func (l *localFeatures) erase(ctx context.Context, id string, cond kv.Condition) (uint64, error) {
+func (l *localFeatures) Erase(ctx context.Context, id string, cond kv.Condition) (uint64, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -163,7 +208,7 @@ func (l *localFeatures) erase(ctx context.Context, id string, cond kv.Condition)
 	return c.Delete(ctx, id, cond)
 }
 
-func (l *localFeatures) eraseWhere(ctx context.Context, q store.Query) (int, error) {
+func (l *localFeatures) EraseWhere(ctx context.Context, q store.Query) (int, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -171,7 +216,7 @@ func (l *localFeatures) eraseWhere(ctx context.Context, q store.Query) (int, err
 	return c.DeleteWhere(ctx, q)
 }
 
-func (l *localFeatures) get(ctx context.Context, ids []string, _ *feature.Selection, yield func(int, *store.Found) (bool, error)) error {
+func (l *localFeatures) Get(ctx context.Context, ids []string, _ *feature.Selection, yield func(int, *store.Found) (bool, error)) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
@@ -179,7 +224,7 @@ func (l *localFeatures) get(ctx context.Context, ids []string, _ *feature.Select
 	return c.GetMany(ctx, ids, yield)
 }
 
-func (l *localFeatures) search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
+func (l *localFeatures) Search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
@@ -212,7 +257,7 @@ func findIn(ctx context.Context, c *store.Collection, q store.Query) (found []st
 	return found, more, err
 }
 
-func (l *localFeatures) nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
+func (l *localFeatures) Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err
@@ -228,7 +273,7 @@ func (l *localFeatures) nearest(ctx context.Context, q store.NearestQuery, yield
 	return err
 }
 
-func (l *localFeatures) count(ctx context.Context, q store.Query) (int, error) {
+func (l *localFeatures) Count(ctx context.Context, q store.Query) (int, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -236,7 +281,7 @@ func (l *localFeatures) count(ctx context.Context, q store.Query) (int, error) {
 	return c.Count(ctx, q)
 }
 
-func (l *localFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
+func (l *localFeatures) Describe(ctx context.Context) (FeaturesInfo, error) {
 	c, err := l.begin(ctx)
 	if err != nil {
 		return FeaturesInfo{}, err
@@ -244,6 +289,6 @@ func (l *localFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
 	return c.Describe()
 }
 
-func (l *localFeatures) explain(context.Context, store.Query) ([]store.Found, *Explanation, error) {
+func (l *localFeatures) Explain(context.Context, store.Query) ([]store.Found, *Explanation, error) {
 	return nil, nil, fmt.Errorf("%w: only a search over a connection is explained", ErrOption)
 }

@@ -115,5 +115,8 @@ func pollingPaths() []path {
 }
 
 func (p path) options() Options {
-	return Options{Transport: p.transport, Policy: p.policy, wrap: p.wrap, DialTimeout: 10 * time.Second}
+	return WithHooks(Options{Transport: p.transport, Policy: p.policy, DialTimeout: 10 * time.Second}, func(h *ClientHooks) { h.Wrap = p.wrap })
 }
+
+// keepYoung keeps references of records of any age: tests take less than a second.
+func keepYoung(h *ClientHooks) { h.KeepYoung = true }

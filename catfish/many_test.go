@@ -297,7 +297,7 @@ func TestSearchBatchMatchesSingleSearches(t *testing.T) {
 				for i, k := range cases {
 					group.Go(func() {
 						p := appendRect(appendHead(nil, k.coll, k.limit), k.rect)
-						b, err := c.conn.sessions.latest().call(t.Context(), kindSearch, p, nil)
+						b, err := RawCall(t.Context(), c, RawMessage{Kind: kindSearch, Body: p})
 						if !errors.Is(err, k.err) || len(b) != k.found*itemBytes {
 							t.Errorf("%s: case %d: %d bytes, %v", tr, i, len(b), err)
 						}

@@ -80,7 +80,7 @@ func (s *Server) CheckMemory() error { return s.memory.check(s.opts.MemoryLimit)
 
 // guardMemory runs until ctx is done.
 func (s *Server) guardMemory(ctx context.Context) error {
-	read := s.opts.resident
+	read := s.opts.hooks.Resident
 	if read == nil {
 		p, err := process.NewProcess(int32(os.Getpid()))
 		if err != nil {

@@ -1,6 +1,7 @@
 package catfish
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -151,12 +152,16 @@ func TestConnectionTotal(t *testing.T) {
 		}
 		one := open("10.0.0.66")
 		open("10.0.0.66")
-		tc := &tcpCaller{c: open("10.0.0.66"), wait: map[uint64]*tcpCall{}, done: make(chan struct{})}
-		call := &tcpCall{ch: make(chan struct{})}
-		tc.wait[1] = call
-		tc.read()
-		if <-call.ch; !errors.Is(call.err, ErrNotSent) || !strings.Contains(call.err.Error(), "limit 2 for one source") {
-			t.Errorf("the refused client was told: %v", call.err)
+		r := bufio.NewReader(open("10.0.0.66"))
+		kind, _, answer, err := readFrame(r, nil, maxReply)
+		if err != nil || kind != kindFailure {
+			t.Fatalf("the refused client got kind %d, %v", kind, err)
+		}
+		if told := getFailure(answer); !strings.Contains(told.Error(), "limit 2 for one source") {
+			t.Errorf("the refused client was told: %v", told)
+		}
+		if more, err := io.ReadAll(r); len(more) > 0 || err != nil {
+			t.Errorf("after the refusal: %d bytes, %v", len(more), err)
 		}
 		synctest.Wait()
 		if errs := refused(); len(errs) != 1 || !errors.Is(errs[0], limits.ErrExceeded) {

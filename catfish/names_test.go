@@ -21,7 +21,7 @@ func TestBadNames(t *testing.T) {
 	}
 	c, ctx := dial(t, s, messagesOnly(TransportTCP)), t.Context()
 	raw := func(kind fastmsg.Kind, body []byte) error {
-		_, err := c.request(ctx, kind, func(*session) (*openSlab, []byte, error) { return nil, body, nil })
+		_, err := RawCall(ctx, c, RawMessage{Kind: kind, Body: body})
 		return err
 	}
 	features, err := appendFeaturesOptions(nil, FeaturesOptions{})
@@ -38,7 +38,7 @@ func TestBadNames(t *testing.T) {
 			c.CreateCollection(ctx, name), c.CreateBoxes(ctx, name, BoxesOptions{Keep: true}),
 			c.CreateFeatures(ctx, name, FeaturesOptions{}), c.CreateRecords(ctx, name, RecordsOptions{}),
 			boxes, kept, feat, records,
-			(&ServerOptions{Collections: []string{name}}).check(), (&ServerOptions{Records: []string{name}}).check(),
+			refused(ServerOptions{Collections: []string{name}}), refused(ServerOptions{Records: []string{name}}),
 		} {
 			if !errors.Is(err, ErrOption) || !errors.Is(err, store.ErrName) {
 				t.Errorf("%q, %d: %v", name, i, err)
@@ -58,10 +58,13 @@ func TestBadNames(t *testing.T) {
 	}
 }
 
-// check is validate with defaults.
-func (o *ServerOptions) check() error {
-	o.setDefaults()
-	return o.validate()
+// refused is the error of NewServer.
+func refused(o ServerOptions) error {
+	s, err := NewServer(o)
+	if err == nil {
+		return s.Close()
+	}
+	return err
 }
 
 // TestOldBadNames: a collection whose name predates the rule is served, and can be

@@ -12,7 +12,6 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
@@ -162,17 +161,9 @@ type ServerOptions struct {
 	Logger *slog.Logger
 
 	maybeOFI bool // no option asked for ofi: serve without it if it fails
-	// wrap, in tests, wraps a provider; firstPinned is the size of the
-	// first region where memory is pinned, 0: FirstPinnedBytes.
-	wrap        func(rdma.Device) rdma.Device
-	firstPinned int64
-	nameLease   time.Duration // in tests, 0: nameLease
-	// now, in tests, is the clock of records.
-	now func() time.Duration
+	hooks    ServerHooks
 	// later, in tests, defers the reply to a request, if it does not return nil.
 	later func(fastmsg.Kind, []byte) pending
-	// resident, in tests, says how much memory the process holds.
-	resident func(context.Context) (int64, error)
 }
 
 func (o *ServerOptions) setDefaults() {
@@ -399,11 +390,7 @@ type Options struct {
 	// Logger, nil: slog.Default().
 	Logger *slog.Logger
 
-	// wrap wraps a provider, for fault injection in tests. keepYoung, in tests,
-	// keeps references of records of any age.
-	wrap      func(rdma.Device) rdma.Device
-	keepYoung bool
-	nameLease time.Duration // in tests, 0: nameLease
+	hooks ClientHooks
 }
 
 func (o *Options) setDefaults() {

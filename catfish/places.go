@@ -2,15 +2,12 @@ package catfish
 
 import (
 	"encoding/json"
-	"log/slog"
 	"time"
 
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -58,8 +55,8 @@ type FeatureQuery struct {
 	Fields FeatureFields
 }
 
-func (q *FeatureQuery) ofStore() store.Query {
-	return store.Query{
+func (q *FeatureQuery) ofStore() query.Query {
+	return query.Query{
 		Area: q.Area, Relation: q.Relation, Filter: q.Filter, Limit: q.Limit,
 		Order: q.Order, After: q.After, Fields: feature.Selection(q.Fields),
 	}
@@ -77,8 +74,8 @@ type NearestQuery struct {
 	Fields FeatureFields // as of a FeatureQuery
 }
 
-func (q *NearestQuery) ofStore() store.NearestQuery {
-	return store.NearestQuery{
+func (q *NearestQuery) ofStore() query.NearestQuery {
+	return query.NearestQuery{
 		X: q.X, Y: q.Y, K: q.K, Within: q.Within, Filter: q.Filter, Fields: feature.Selection(q.Fields),
 	}
 }
@@ -100,53 +97,24 @@ type FeaturesOptions struct {
 	Description string `json:"description,omitempty"`
 }
 
-// LocalOptions configure a Local. The zero value is ready for use.
-type LocalOptions struct {
-	Sync Sync // when a write is durable: SyncAlways, SyncOff, SyncInterval
-	// AcceptLoss opens a directory in which acknowledged writes are missing, which is
-	// refused otherwise (ErrLost). Its files are kept aside, in its damaged-N.
-	AcceptLoss bool
-	// LogBytes is roughly how much of the log is kept for watchers; 0: 256 MiB.
-	LogBytes int64
-	// SlabBytes bounds each part of a collection's memory: tree, records, keys.
-	// It is address space until it is used. 0: 64 GiB.
-	SlabBytes int64
-	NodeBytes int          // of trees; 0: rstar.DefaultNodeBytes
-	Logger    *slog.Logger // nil: none
-	// Now is the time since the Unix epoch, never going back; nil: the clock.
-	Now func() time.Duration
-	// Workers is how many goroutines load collections at the start; 0: one for each processor.
-	Workers int
-	Watch   store.WatchLimits
-}
-
-func (o *LocalOptions) ofStore(dir string) store.Options {
-	return store.Options{
-		Dir: dir, Sync: o.Sync, AcceptLoss: o.AcceptLoss, LogBytes: o.LogBytes, SlabBytes: o.SlabBytes, NodeBytes: o.NodeBytes,
-		Logger: o.Logger, Now: o.Now, Workers: o.Workers, Watch: o.Watch,
-	}
-}
-
 type (
 	// Condition of a write: Condition{IfAbsent: true} is for an id that has no
 	// feature, Condition{IfRevision: 7} for a feature of that revision. Otherwise the
 	// write is refused (ErrExists, ErrConflict). The zero value is none.
 	Condition = kv.Condition
 	// Area is a part of a collection's space: a Box, a Circle or a Polygon.
-	Area = store.Area
+	Area = query.Area
 	// Order of an answer: AnyOrder, ByID.
-	Order = store.Order
+	Order = query.Order
 	// Relation of a feature to an area: Intersects, Within, Contains.
 	Relation = feature.Relation
 	// Space of a collection: Geographic, Planar.
 	Space = feature.Space
-	// Sync says when a write is durable: SyncAlways, SyncOff, SyncInterval.
-	Sync = disk.Sync
 	// EventKind is what a write means for an area: Progress, Enter, Exit, Inside,
 	// Changed.
-	EventKind = store.EventKind
+	EventKind = query.EventKind
 	// Why a feature left an area: Moved, Filtered, Deleted, Expired.
-	Why = store.Why
+	Why = query.Why
 )
 
 // Orders. ByID is the order of the bytes of ids. It is stable: writes in the
@@ -186,15 +154,6 @@ const (
 	Deleted  = query.Deleted
 	Expired  = query.Expired // deleted after its time
 )
-
-// When writes are durable.
-var (
-	SyncAlways = disk.SyncAlways // when the call returns
-	SyncOff    = disk.SyncOff    // when the operating system has written them
-)
-
-// SyncInterval makes writes durable every d, which must be positive.
-func SyncInterval(d time.Duration) Sync { return disk.SyncInterval(d) }
 
 // Box is the area from west to east and south to north. If west is greater than
 // east it crosses 180 degrees.

@@ -110,11 +110,11 @@ func (c *collection) makeRecords(s *Server, o *RecordsOptions, shares int) error
 		return fmt.Errorf("%w: %d shards of %d bytes (--slab-bytes) are %d each, want at least %d",
 			ErrOption, shares, s.opts.SlabBytes, bytes, leastShard)
 	}
-	if err := c.slab.make(s.fabrics, c.name, bytes, s.opts.firstPinned); err != nil {
+	if err := c.slab.make(s.fabrics, c.name, bytes, s.opts.hooks.FirstPinned); err != nil {
 		return err
 	}
 	c.index.doubles = true
-	if err := c.index.make(s.fabrics, c.name+" (keys)", bytes, s.opts.firstPinned); err != nil {
+	if err := c.index.make(s.fabrics, c.name+" (keys)", bytes, s.opts.hooks.FirstPinned); err != nil {
 		return err
 	}
 	boot := rand.Uint64()
@@ -140,8 +140,8 @@ func firstRevision(now time.Duration) uint64 { return uint64(now) >> 8 }
 // now is the time by which records expire, since the Unix epoch. It does not
 // follow the system's clock when that is set.
 func (s *Server) now() time.Duration {
-	if s.opts.now != nil {
-		return s.opts.now()
+	if s.opts.hooks.Now != nil {
+		return s.opts.hooks.Now()
 	}
 	return time.Duration(s.started.UnixNano()) + time.Since(s.started)
 }

@@ -226,7 +226,7 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 		switch {
 		case a.Kept:
 			hits++
-		case a.Err == nil && (a.View.Age(now+at.clock) > youngRecord || c.conn.opts.keepYoung):
+		case a.Err == nil && (a.View.Age(now+at.clock) > youngRecord || c.conn.opts.hooks.KeepYoung):
 			at.pointers.Put(g.hashes[i], a.Ref, now, a.Until)
 		}
 	}

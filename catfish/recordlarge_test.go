@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 )
@@ -42,27 +43,37 @@ func numbered(seed uint64, n int) []byte {
 }
 
 func startLarge(t *testing.T, o ServerOptions) *Server {
-	o.MemoryLimit, o.resident = largeMemory, never
+	o.MemoryLimit = largeMemory
+	o = WithServerHooks(o, neverResident)
 	if o.SlabBytes == 0 {
 		o.SlabBytes = 128 << 20
 	}
 	return startRecords(t, o)
 }
 
-// nothingHeld waits until no connection holds anything of the budget, and no upload
-// is in flight.
+// usedOf is how much of a server's budget is used.
+func usedOf(t *testing.T, s *Server, budget string) int64 {
+	t.Helper()
+	for _, b := range s.Stats().Budgets {
+		if b.Name == budget {
+			return b.Used
+		}
+	}
+	t.Fatalf("no budget %q", budget)
+	return 0
+}
+
+// nothingHeld waits until no connection holds anything of the budget of answers, which
+// uploads in flight do.
 func nothingHeld(t *testing.T, s *Server) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-		s.uploads.mu.Lock()
-		n := len(s.uploads.sets)
-		s.uploads.mu.Unlock()
-		used := s.budgets.answers.Use().Used
-		if n == 0 && used == 0 {
+		used := usedOf(t, s, "bytes of answers")
+		if used == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d connections have uploads, %d bytes are held", n, used)
+			t.Fatalf("%d bytes are held", used)
 		}
 	}
 }
@@ -203,9 +214,9 @@ func TestUploadsAtOnce(t *testing.T) {
 func TestLargeValuesAreNotMixed(t *testing.T) {
 	var now atomic.Int64 // a clock that runs fast, so that places are reused soon
 	now.Store(int64(time.Hour))
-	s := startLarge(t, ServerOptions{SlabBytes: 512 << 20, now: func() time.Duration {
-		return time.Duration(now.Add(int64(time.Millisecond)))
-	}})
+	s := startLarge(t, WithServerHooks(ServerOptions{SlabBytes: 512 << 20}, func(h *ServerHooks) {
+		h.Now = func() time.Duration { return time.Duration(now.Add(int64(time.Millisecond))) }
+	}))
 	var wg sync.WaitGroup
 	var puts, gets atomic.Int64
 	sizes := []int{1<<20 + 100, 2 << 20, 500, 3<<20 + 7}
@@ -308,7 +319,7 @@ func TestHostileParts(t *testing.T) {
 			for _, transport := range []string{TransportTCP, TransportSHM} {
 				c := dial(t, s, Options{Transport: transport})
 				for i, st := range steps {
-					_, err := c.conn.sessions.latest().call(t.Context(), st.kind, st.payload, nil)
+					_, err := RawCall(t.Context(), c, RawMessage{Kind: st.kind, Body: st.payload})
 					if !errors.Is(err, st.want) {
 						t.Fatalf("%s: step %d: %v, want %v", transport, i, err, st.want)
 					}
@@ -328,7 +339,7 @@ func beginUpload(t *testing.T, c *Client, number uint32, bytes, of int) {
 	t.Helper()
 	for at := 0; at < bytes; at += 10_000 {
 		p := partOf(number, at, of, make([]byte, min(10_000, bytes-at)))
-		if _, err := c.conn.sessions.latest().call(t.Context(), kindPart, p, nil); err != nil {
+		if _, err := RawCall(t.Context(), c, RawMessage{Kind: kindPart, Body: p}); err != nil {
 			t.Fatalf("part at %d: %v", at, err)
 		}
 	}
@@ -341,7 +352,7 @@ func TestUploadIsGivenUp(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			var now atomic.Int64
 			now.Store(int64(time.Hour))
-			s := startLarge(t, ServerOptions{now: func() time.Duration { return time.Duration(now.Load()) }})
+			s := startLarge(t, WithServerHooks(ServerOptions{}, func(h *ServerHooks) { h.Now = func() time.Duration { return time.Duration(now.Load()) } }))
 			m, err := s.Records(testRecords)
 			if err != nil {
 				t.Fatal(err)
@@ -372,11 +383,11 @@ func TestUploadIsGivenUp(t *testing.T) {
 			now.Add(1)
 			s.uploads.expire(s.now())
 			held(true)
-			_, err = c.conn.sessions.latest().call(t.Context(), kindPart, partOf(3, 300_000, 400_000, make([]byte, 10_000)), nil)
+			_, err = RawCall(t.Context(), c, RawMessage{Kind: kindPart, Body: partOf(3, 300_000, 400_000, make([]byte, 10_000))})
 			if !errors.Is(err, ErrBusy) || !RetrySafe(err) {
 				t.Errorf("a part that is too late: %v", err)
 			}
-			_, err = c.conn.sessions.latest().call(t.Context(), kindPart, partOf(4, 300_000, 400_000, make([]byte, 10_000)), nil)
+			_, err = RawCall(t.Context(), c, RawMessage{Kind: kindPart, Body: partOf(4, 300_000, 400_000, make([]byte, 10_000))})
 			if err != nil {
 				t.Errorf("a part in time: %v", err)
 			}
@@ -397,7 +408,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	beginUpload(t, c, 0, of, of)
 	n, err := 0, error(nil)
 	for ; err == nil; n += 10_000 {
-		_, err = c.conn.sessions.latest().call(t.Context(), kindPart, partOf(1, n, of, make([]byte, 10_000)), nil)
+		_, err = RawCall(t.Context(), c, RawMessage{Kind: kindPart, Body: partOf(1, n, of, make([]byte, 10_000))})
 	}
 	if !errors.Is(err, ErrBusy) || !RetrySafe(err) {
 		t.Fatal(err)
@@ -415,18 +426,21 @@ func TestUploadsAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err = c.conn.sessions.latest().call(t.Context(), kindPut, putUpload(0), nil)
+	_, err = RawCall(t.Context(), c, RawMessage{Kind: kindPut, Body: putUpload(0)})
 	if !errors.Is(err, ErrBusy) || !RetrySafe(err) {
 		t.Errorf("put of an upload that was cut: %v", err)
 	}
-	if _, err := c.conn.sessions.latest().call(t.Context(), kindPart, partOf(1, of*3/4, of, make([]byte, 10_000)), nil); err != nil {
+	if _, err := RawCall(t.Context(), c, RawMessage{Kind: kindPart, Body: partOf(1, of*3/4, of, make([]byte, 10_000))}); err != nil {
 		t.Errorf("a part of another one: %v", err)
 	}
 }
 
 // TestUploadIsCancelled: a Put whose context ends midway changes nothing; others continue.
 func TestUploadIsCancelled(t *testing.T) {
-	s := startLarge(t, ServerOptions{})
+	began, later := time.Now(), new(atomic.Int64)
+	s := startLarge(t, WithServerHooks(ServerOptions{}, func(h *ServerHooks) {
+		h.Now = func() time.Duration { return time.Hour + time.Since(began) + time.Duration(later.Load()) }
+	}))
 	r := dialRecords(t, s, Options{Transport: TransportTCP})
 	ctx, cancel := context.WithCancel(t.Context())
 	parts := 0
@@ -449,7 +463,7 @@ func TestUploadIsCancelled(t *testing.T) {
 	if _, err := r.Put(t.Context(), Record{Key: testKey(1), Value: make([]byte, 1<<20)}, kv.Condition{}); err != nil {
 		t.Error(err)
 	}
-	s.uploads.expire(s.now() + uploadTimeout)
+	later.Store(int64(limits.StallTimeout + time.Second)) // No upload lasts that long.
 	nothingHeld(t, s)
 }
 

@@ -75,7 +75,7 @@ func TestHostileRecordRequests(t *testing.T) {
 			{kindCreateRecords, []byte{withShards, 1, 2, 'x', '/', '1'}, ErrProtocol},
 		} {
 			before := m.Stats()
-			_, err := c.conn.sessions.latest().call(t.Context(), a.kind, a.payload, nil)
+			_, err := RawCall(t.Context(), c, RawMessage{Kind: a.kind, Body: a.payload})
 			if !errors.Is(err, a.want) {
 				t.Errorf("%s: kind %d, payload %x: %v, want %v", p.transport, a.kind, a.payload, err, a.want)
 			}
@@ -88,13 +88,13 @@ func TestHostileRecordRequests(t *testing.T) {
 		for _, r := range []uint64{0, math.MaxUint64, 1<<40 | 1} {
 			refs = appendRevision(refs, r)
 		}
-		ans, err := c.conn.sessions.latest().call(t.Context(), kindRenew, refs, nil)
+		ans, err := RawCall(t.Context(), c, RawMessage{Kind: kindRenew, Body: refs})
 		if err != nil || !bytes.Equal(ans, make([]byte, 6)) {
 			t.Errorf("%s: leases on made-up references: %x, %v", p.transport, ans, err)
 		}
 		// Any cursor is safe.
 		for _, b := range []byte{1, 7, 63, 255} {
-			_, err := c.conn.sessions.latest().call(t.Context(), kindScan, append(head(0), bytes.Repeat([]byte{b}, cursorBytes)...), nil)
+			_, err := RawCall(t.Context(), c, RawMessage{Kind: kindScan, Body: append(head(0), bytes.Repeat([]byte{b}, cursorBytes)...)})
 			if err != nil && !errors.Is(err, cuckoo.ErrScanLost) {
 				t.Errorf("%s: a made-up cursor: %v", p.transport, err)
 			}

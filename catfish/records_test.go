@@ -37,7 +37,7 @@ func startRecords(t testing.TB, opts ServerOptions) *Server {
 // dialRecords keeps references of records of any age: tests take less than a second.
 func dialRecords(t testing.TB, s *Server, o Options) *Records {
 	t.Helper()
-	o.keepYoung = true
+	o = WithHooks(o, keepYoung)
 	r, err := dial(t, s, o).Records(testRecords)
 	if err != nil {
 		t.Fatal(err)
@@ -424,9 +424,9 @@ func testRecordsRestarted(t *testing.T, name string, before, after int) {
 func TestYoungRecordsAreNotKept(t *testing.T) {
 	var now atomic.Int64
 	now.Store(int64(time.Hour))
-	s := startRecords(t, ServerOptions{
-		Transports: []string{TransportSHM}, now: func() time.Duration { return time.Duration(now.Load()) },
-	})
+	s := startRecords(t, WithServerHooks(ServerOptions{Transports: []string{TransportSHM}}, func(h *ServerHooks) {
+		h.Now = func() time.Duration { return time.Duration(now.Load()) }
+	}))
 	m, err := s.Records(testRecords)
 	if err != nil {
 		t.Fatal(err)

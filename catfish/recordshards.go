@@ -219,7 +219,7 @@ func (o *openSlab) shardAt() *ShardAt {
 	if o.part == nil {
 		return nil
 	}
-	return &ShardAt{o.part.number, o.part.of, o.part.owner}
+	return &ShardAt{Number: o.part.number, Of: o.part.of, Owner: o.part.owner}
 }
 
 // Shard returns the shard that has a key, nil: the collection is not divided.

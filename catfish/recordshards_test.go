@@ -223,7 +223,7 @@ func TestShardsAreCreatedAndDropped(t *testing.T) {
 		if ok, err := c.DropCollection(ctx, "mine/1"); ok || err == nil {
 			t.Errorf("a shard was dropped: %v", err)
 		}
-		if _, err := c.conn.sessions.latest().call(ctx, kindDrop, []byte("mine/1"), nil); err != nil {
+		if _, err := RawCall(ctx, c, RawMessage{Kind: kindDrop, Body: []byte("mine/1")}); err != nil {
 			t.Error(err)
 		}
 		at, err := r.Shard(ctx, testKey(round))
@@ -301,8 +301,8 @@ func TestShardNumbers(t *testing.T) {
 		o := RecordsOptions{Shards: n}
 		err := c.CreateRecords(t.Context(), "mine", o)
 		_, here := s.CreateRecordShards("mine", o)
-		_, server := NewServer(ServerOptions{Records: []string{"a"}, RecordShards: n})
-		for what, err := range map[string]error{"client": err, "server": here, "option": server} {
+		_, served := NewServer(ServerOptions{Records: []string{"a"}, RecordShards: n})
+		for what, err := range map[string]error{"client": err, "server": here, "option": served} {
 			if want := fmt.Sprintf("%d shards, want 0 to %d", n, MaxShards); !errors.Is(err, ErrOption) || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 				t.Errorf("%s, %d shards: %v", what, n, err)
 			}

@@ -157,7 +157,7 @@ const enough = 4 * 2 * stopKeys
 // references, and some kept references were invalid.
 func readUntilInputEnds(t *testing.T, at string) (r stopReport) {
 	addr, transport := at[:bytes.LastIndexByte([]byte(at), '/')], at[bytes.LastIndexByte([]byte(at), '/')+1:]
-	c, err := Dial(t.Context(), addr, Options{Transport: transport, Fabric: testFabric, Policy: "offload-cached", Logger: quiet(), keepYoung: true})
+	c, err := Dial(t.Context(), addr, WithHooks(Options{Transport: transport, Fabric: testFabric, Policy: "offload-cached", Logger: quiet()}, keepYoung))
 	if err != nil {
 		t.Fatal(err)
 	}

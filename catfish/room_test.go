@@ -21,7 +21,7 @@ func TestRefusedWhileMemoryIsFull(t *testing.T) {
 }
 
 func refusedWhileFull(t *testing.T, transport string) {
-	s := startFeatures(t, ServerOptions{SlabBytes: 1 << 20, resident: never})
+	s := startFeatures(t, WithServerHooks(ServerOptions{SlabBytes: 1 << 20}, neverResident))
 	opts := Options{Transport: transport, Logger: quiet()}
 	c := dial(t, s, opts)
 	places, err := c.Features(testFeatures)
@@ -92,10 +92,12 @@ func never(ctx context.Context) (int64, error) {
 	return 0, ctx.Err()
 }
 
+func neverResident(h *ServerHooks) { h.Resident = never }
+
 // TestServerCountsRings: rings count in full, whatever size clients choose, and a
 // refusal names the limit.
 func TestServerCountsRings(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, MemoryLimit: minMemoryLimit, resident: never})
+	s := startServer(t, WithServerHooks(ServerOptions{SlabBytes: 1 << 20, MemoryLimit: minMemoryLimit}, neverResident))
 	opts := Options{Transport: TransportSoft, Logger: quiet()}
 	dial(t, s, opts)
 	if used := s.budgets.rings.Use().Used; used != 576<<10 {
@@ -118,7 +120,7 @@ func TestServerCountsRings(t *testing.T) {
 // TestRingsThatMayBeFilledCount: trees stop growing while they and all rings, if filled,
 // would not fit together.
 func TestRingsThatMayBeFilledCount(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 1 << 20, MemoryLimit: 300 << 20, resident: never})
+	s := startServer(t, WithServerHooks(ServerOptions{SlabBytes: 1 << 20, MemoryLimit: 300 << 20}, neverResident))
 	rings := s.budgets.rings.Open("a", nil)
 	defer rings.Close()
 	if err := rings.Take(150 << 20); err != nil {

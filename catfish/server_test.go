@@ -165,7 +165,9 @@ func TestWriteUnknownOutcome(t *testing.T) {
 	for _, tr := range oneSided {
 		s := startServer(t, ServerOptions{Workers: 1})
 		posted := make(chan struct{}, 100)
-		c := dial(t, s, Options{Transport: tr, wrap: func(d rdma.Device) rdma.Device { return watched{d, posted} }})
+		c := dial(t, s, WithHooks(Options{Transport: tr}, func(h *ClientHooks) {
+			h.Wrap = func(d rdma.Device) rdma.Device { return watched{d, posted} }
+		}))
 		<-posted // the collection was opened
 		s.PauseWorkers()
 		ctx, cancel := context.WithCancel(t.Context())

@@ -195,7 +195,7 @@ func (c *connection) connectBy(ctx context.Context, h hello, ch choice, next boo
 	s := &session{
 		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
 		slabs: make(map[string]*openSlab), uploads: newUploadNumbers(), window: c.opts.Window, shared: c.opts.Shared,
-		nameLease: c.opts.nameLease,
+		nameLease: c.opts.hooks.NameLease,
 		cacheKey:  remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
@@ -228,7 +228,7 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 	}
 	var err error
 	key := s.deviceKey(c.addr)
-	if s.dev, err = c.devices.get(key, c.opts.wrap); err != nil {
+	if s.dev, err = c.devices.get(key, c.opts.hooks.Wrap); err != nil {
 		return err
 	}
 	if s.addr = c.addr; s.transport == TransportSHM {

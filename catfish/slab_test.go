@@ -48,16 +48,16 @@ func (p *pinning) may(limit int) {
 // startPinning starts a server whose device of a transport pins memory.
 func startPinning(t *testing.T, of string, transports ...string) (*Server, *pinning) {
 	p := &pinning{limit: 1 << 30}
-	s := startServer(t, ServerOptions{
-		Transports: transports, SlabBytes: 64 << 20, firstPinned: 1 << 20,
-		wrap: func(d rdma.Device) rdma.Device {
+	s := startServer(t, WithServerHooks(ServerOptions{Transports: transports, SlabBytes: 64 << 20}, func(h *ServerHooks) {
+		h.FirstPinned = 1 << 20
+		h.Wrap = func(d rdma.Device) rdma.Device {
 			if d.Info().Provider != of {
 				return d
 			}
 			p.Device = d
 			return p
-		},
-	})
+		}
+	}))
 	return s, p
 }
 

@@ -30,10 +30,9 @@ func TestServerMapsNoMoreThanARing(t *testing.T) {
 	good := dial(t, s, Options{Transport: TransportSHM})
 	before := s.shm.mapped.Use().Used
 	for range 3 {
-		bad, err := Dial(t.Context(), s.Addr(), Options{
-			Transport: TransportSHM, Logger: quiet(),
-			wrap: func(d rdma.Device) rdma.Device { return greedy{d, 1 << 40} },
-		})
+		bad, err := Dial(t.Context(), s.Addr(), WithHooks(Options{Transport: TransportSHM, Logger: quiet()}, func(h *ClientHooks) {
+			h.Wrap = func(d rdma.Device) rdma.Device { return greedy{d, 1 << 40} }
+		}))
 		if err == nil {
 			bad.Close()
 			t.Fatal("the server maps a terabyte of a client's memory")

@@ -6,7 +6,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/storestats"
 )
 
 // ServerStats is the state of a server. Counts are since its start.
@@ -27,7 +27,7 @@ type ServerStats struct {
 	// Features are the collections of features.
 	Features map[string]FeaturesStats `json:"features,omitempty"`
 	// Store is the state of the store of features, nil while it is being loaded.
-	Store *store.Stats `json:"store,omitempty"`
+	Store *storestats.Store `json:"store,omitempty"`
 	// Memory is the memory of the process, and Budgets the clients' parts of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`

@@ -139,8 +139,8 @@ func (c *collection) open(transport string) {
 }
 
 func (s *Server) nameLease() time.Duration {
-	if s.opts.nameLease > 0 {
-		return s.opts.nameLease
+	if s.opts.hooks.NameLease > 0 {
+		return s.opts.hooks.NameLease
 	}
 	return nameLease
 }

@@ -45,9 +45,9 @@ func fill(t testing.TB, c *Client, name string, n int) {
 func TestSwap(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, ServerOptions{nameLease: shortLease})
+			s := startServer(t, WithServerHooks(ServerOptions{}, func(h *ServerHooks) { h.NameLease = shortLease }))
 			o := p.options()
-			o.nameLease, o.keepYoung = shortLease, true
+			o = WithHooks(o, func(h *ClientHooks) { h.NameLease, h.KeepYoung = shortLease, true })
 			c := dial(t, s, o)
 			fill(t, c, "a", 5)
 			fill(t, c, "b", 7)
@@ -105,9 +105,9 @@ func TestSwap(t *testing.T) {
 func TestSwapWhileReading(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, ServerOptions{nameLease: shortLease})
+			s := startServer(t, WithServerHooks(ServerOptions{}, func(h *ServerHooks) { h.NameLease = shortLease }))
 			o := p.options()
-			o.nameLease = shortLease
+			o = WithHooks(o, func(h *ClientHooks) { h.NameLease = shortLease })
 			c := dial(t, s, o)
 			fill(t, c, "a", 3)
 			fill(t, c, "b", 3)
@@ -216,7 +216,7 @@ func TestSwapKept(t *testing.T) {
 func TestSwapBetweenWatchRequests(t *testing.T) {
 	for _, how := range watchPaths {
 		t.Run(how, func(t *testing.T) {
-			s := startServer(t, ServerOptions{nameLease: shortLease})
+			s := startServer(t, WithServerHooks(ServerOptions{}, func(h *ServerHooks) { h.NameLease = shortLease }))
 			c := dial(t, s, messagesOnly(cmp.Or(strings.TrimPrefix(how, "local"), TransportTCP)))
 			for name, want := range map[string]error{"swapped": store.ErrLagged, "made again": store.ErrLagged, "dropped": ErrUnknownCollection} {
 				fill(t, c, "a", 1)
@@ -271,7 +271,7 @@ func TestSwapBetweenWatchRequests(t *testing.T) {
 // TestSwapTwice: a second swap of a name waits for the leases that the first one waits for.
 func TestSwapTwice(t *testing.T) {
 	const lease = time.Hour
-	s := startServer(t, ServerOptions{nameLease: lease})
+	s := startServer(t, WithServerHooks(ServerOptions{}, func(h *ServerHooks) { h.NameLease = lease }))
 	for _, name := range []string{"a", "b", "c"} {
 		if _, err := s.CreateFeatures(name, FeaturesOptions{}); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // feature answers with one feature.
@@ -53,5 +54,5 @@ func (q *request) feature() error {
 }
 
 func noFeature(c api.FeatureCollection, id string) error {
-	return store.NoFeature(c.Name(), id)
+	return query.NoFeature(c.Name(), id)
 }

@@ -1,0 +1,54 @@
+package catfish
+
+import (
+	"context"
+
+	"github.com/catfish-index/catfish/store"
+)
+
+// watch is Watch in this process.
+func (l *localFeatures) Watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
+	c, err := l.begin(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := c.Watch(ctx, store.WatchOptions{From: q.From, History: q.History})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for _, a := range q.areas() {
+		if err := w.Add(a.name, a.query); err != nil {
+			return err
+		}
+	}
+	pos, history := w.Revision(), w.History()
+	if !yield(FeatureEvent{Revision: pos, Resume: pos, History: history}) {
+		return nil
+	}
+	for {
+		e, err := w.Next(ctx)
+		switch {
+		case err != nil && e.Revision != 0:
+			return &watchError{event: eventOf(&e, history, q.Old), err: err}
+		case err != nil:
+			return err
+		case !yield(eventOf(&e, history, q.Old)):
+			return nil
+		}
+	}
+}
+
+// eventOf copies an event into memory of its own.
+func eventOf(e *store.Event, history uint64, old bool) FeatureEvent {
+	f := FeatureEvent{Kind: e.Kind, Why: e.Why, Area: e.Name, ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: history}
+	f.Feature.ID = e.ID
+	if e.New != nil {
+		f.Feature = Feature(e.New.Feature())
+	}
+	if old && e.Old != nil {
+		before := Feature(e.Old.Feature())
+		f.Old = &before
+	}
+	return f
+}
