@@ -45,7 +45,7 @@ func (s *Server) Backup(name string) (BackupInfo, error) {
 	}
 	features, boxes := store.CountKept(r)
 	s.log.Info("backed up", "dir", dir, "features", features, "boxes", boxes, "revision", r.Last)
-	return BackupInfo{dir, len(r.Collections), features, boxes, r.Last}, nil
+	return BackupInfo{Dir: dir, Collections: len(r.Collections), Features: features, Boxes: boxes, Revision: r.Last}, nil
 }
 
 // checkBackupName accepts one directory, not a path that leads elsewhere.

@@ -80,6 +80,9 @@ type formerly struct {
 // maxCollections bounds the collections of a server.
 const maxCollections = 1 << 10
 
+// Sixteen hosts fill the table.
+var _ [maxCollections]struct{} = [16 * DefaultClientCollections]struct{}{}
+
 // slotBits of a collection's number are its slot.
 const slotBits = 10
 

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/rstar/remote"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // The nearest by offloading, in the two passes of store/nearest.go:
@@ -40,7 +40,7 @@ func (g *findQuery) offloadNear(ctx context.Context, c *Client, s *session) (st 
 		if len(wanted) == 0 || len(wanted) > searchCandidates {
 			return len(wanted) == 0, nil
 		}
-		more, ok, err := g.readAll(ctx, c, s, wanted, began, func(f *store.Found, ref record.Ref) error { return offer(f, ref) })
+		more, ok, err := g.readAll(ctx, c, s, wanted, began, func(f *query.Found, ref record.Ref) error { return offer(f, ref) })
 		st.Add(more)
 		return ok, err
 	}
@@ -63,7 +63,7 @@ func (g *findQuery) offloadNear(ctx context.Context, c *Client, s *session) (st 
 }
 
 // nearestEntries is the first pass. all: the tree has no other entries.
-func (g *findQuery) nearestEntries(ctx context.Context, c *Client, s *session, n *store.NearestSoFar, st *offload.Stats,
+func (g *findQuery) nearestEntries(ctx context.Context, c *Client, s *session, n *query.NearestSoFar, st *offload.Stats,
 	read func([]rstar.Item) (bool, error)) (all, ok bool, err error) {
 	if g.near.K == 0 {
 		return false, true, nil // The circle is known.
@@ -99,7 +99,7 @@ func (g *findQuery) nearestEntries(ctx context.Context, c *Client, s *session, n
 }
 
 // circle is the second pass.
-func (g *findQuery) circle(ctx context.Context, c *Client, s *session, n *store.NearestSoFar, st *offload.Stats,
+func (g *findQuery) circle(ctx context.Context, c *Client, s *session, n *query.NearestSoFar, st *offload.Stats,
 	read func([]rstar.Item) (bool, error)) (ok bool, err error) {
 	boxes, err := n.Circle(n.Reach())
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	recordreader "github.com/catfish-index/catfish/record/remote"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/rstar/remote"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -94,7 +94,7 @@ func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload
 // readAll reads the records of candidates, and calls decide with each feature. ok
 // is false if a record could not be read.
 func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []rstar.Item, began time.Duration,
-	decide func(f *store.Found, ref record.Ref) error) (st offload.Stats, ok bool, err error) {
+	decide func(f *query.Found, ref record.Ref) error) (st offload.Stats, ok bool, err error) {
 	u, err := s.recordChannels.get(ctx)
 	if errors.Is(err, errNoChannel) {
 		return st, false, nil
@@ -134,7 +134,7 @@ func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []
 }
 
 // readOne decodes a record that was read. ok is false if it could not be decoded.
-func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*store.Found, record.Ref) error) (ok bool, err error) {
+func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*query.Found, record.Ref) error) (ok bool, err error) {
 	if errors.Is(it.Err, record.ErrRef) {
 		g.open.outgrown.Store(true) // It may have grown.
 	}
@@ -142,7 +142,7 @@ func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*s
 		return false, nil
 	}
 	now := at.clock + monotonic()
-	f := store.Found{ID: it.View.Key, Value: it.View.Value, Revision: it.View.Revision, Expiry: time.Duration(it.View.Expiry), Now: now}
+	f := query.Found{ID: it.View.Key, Value: it.View.Value, Revision: it.View.Revision, Expiry: time.Duration(it.View.Expiry), Now: now}
 	if f.Expiry != 0 && f.Expiry <= now {
 		return true, nil
 	}
@@ -154,7 +154,7 @@ func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*s
 }
 
 // keep adds a feature to the results of a search without distances.
-func (g *findQuery) keep(f *store.Found, _ record.Ref) error {
+func (g *findQuery) keep(f *query.Found, _ record.Ref) error {
 	match, err := g.prepared.Match(f)
 	if match {
 		// The reader's memory ends with the channel.

@@ -8,8 +8,8 @@ import (
 	"math"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -51,7 +51,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 		b := appendHead(nil, o.coll, 0)
 		sent = 0
 		for i := range min(len(fs), maxStore) {
-			id, value, err := query.Encode(store.Feature(fs[i]), o.space)
+			id, value, err := query.Encode(query.Feature(fs[i]), o.space)
 			if err != nil {
 				results[i].Err = err
 				if i == 0 {
@@ -85,7 +85,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 		return o, b, nil
 	})
 	if err != nil {
-		if errors.Is(err, store.ErrFeature) && results[0].Err != nil && len(fs) > 1 {
+		if errors.Is(err, fault.ErrFeature) && results[0].Err != nil && len(fs) > 1 {
 			return 1, nil // Its result has the error.
 		}
 		if sent == 1 && (errors.Is(err, kv.ErrExists) || errors.Is(err, kv.ErrConflict)) {
@@ -161,7 +161,7 @@ func (r *remoteFeatures) Erase(ctx context.Context, id string, cond kv.Condition
 	return r.change(ctx, kindErase, id, nil, cond)
 }
 
-func (r *remoteFeatures) EraseWhere(ctx context.Context, q store.Query) (int, error) {
+func (r *remoteFeatures) EraseWhere(ctx context.Context, q query.Query) (int, error) {
 	ans, err := r.c.request(ctx, kindEraseWhere, func(s *session) (*openSlab, []byte, error) {
 		o, err := r.open(ctx, s, kindEraseWhere)
 		if err != nil {

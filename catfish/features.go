@@ -15,10 +15,10 @@ import (
 //
 // Each read sees every write that was acknowledged before it began, whichever path
 // it takes: by message, or by reading the server's memory.
-type Features struct{ be featuresBackend }
+type Features struct{ be FeaturesBackend }
 
-// featuresBackend carries calls out: over a connection, or in this process.
-type featuresBackend interface {
+// FeaturesBackend carries calls out: over a connection, or in this process.
+type FeaturesBackend interface {
 	Put(ctx context.Context, fs []Feature, cond Condition, results []PutResult) error
 	Patch(ctx context.Context, id string, patch []byte, cond Condition) (uint64, error)
 	Erase(ctx context.Context, id string, cond Condition) (uint64, error)
@@ -34,7 +34,7 @@ type featuresBackend interface {
 }
 
 // NewFeatures returns the Features that a backend carries out.
-func NewFeatures(be featuresBackend) *Features { return &Features{be} }
+func NewFeatures(be FeaturesBackend) *Features { return &Features{be} }
 
 // Features is for a collection of features over the same connection. It sends no
 // request: the first operation, or Kind, shows whether the collection exists
@@ -113,7 +113,7 @@ func (f *Features) Delete(ctx context.Context, id string, cond Condition) (revis
 // DeleteWhere deletes the features that match a query, and returns how many were deleted,
 // also with an error. With ErrUnknownOutcome more may be deleted.
 func (f *Features) DeleteWhere(ctx context.Context, q FeatureQuery) (deleted int, err error) {
-	return f.be.EraseWhere(ctx, q.ofStore())
+	return f.be.EraseWhere(ctx, q.OfStore())
 }
 
 // Get returns the feature of an id. ErrNotFound: there is none.
@@ -164,15 +164,19 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 // as it was at a moment of the search; none comes that did not exist, or did not
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Search(ctx, q.ofStore(), yield) })
+	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Search(ctx, q.OfStore(), yield) })
 }
+
+// mostExplained is how many features a search that is explained may find: what one
+// request gets.
+const mostExplained = 1000
 
 // Explain does what Search does, with a limit of up to 1,000, and explains the search.
 func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Explanation, error) {
-	if q.Limit < 0 || q.Limit > pageFeatures {
-		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d", ErrOption, q.Limit, pageFeatures)
+	if q.Limit < 0 || q.Limit > mostExplained {
+		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d", ErrOption, q.Limit, mostExplained)
 	}
-	found, x, err := f.be.Explain(ctx, q.ofStore())
+	found, x, err := f.be.Explain(ctx, q.OfStore())
 	if err != nil {
 		return nil, x, err
 	}
@@ -187,12 +191,12 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 // Nearest yields the features around a point, the nearest first, with their distances.
 // An error ends it.
 func (f *Features) Nearest(ctx context.Context, q NearestQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Nearest(ctx, q.ofStore(), yield) })
+	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Nearest(ctx, q.OfStore(), yield) })
 }
 
 // Count returns how many features match a query, without its limit. It is exact.
 func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) {
-	return f.be.Count(ctx, q.ofStore())
+	return f.be.Count(ctx, q.OfStore())
 }
 
 // each makes an iterator of a search.

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -27,11 +28,22 @@ func startFeatures(t testing.TB, opts ServerOptions) *Server {
 func dialFeatures(t testing.TB, s *Server, o Options) *Features {
 	t.Helper()
 	o = WithHooks(o, keepYoung)
-	f, err := dial(t, s, o).Features(testFeatures)
+	c := dial(t, s, o)
+	f, err := c.Features(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
+	featureClients.Store(f, c)
+	t.Cleanup(func() { featureClients.Delete(f) })
 	return f
+}
+
+// featureClients are the clients of dialFeatures.
+var featureClients sync.Map
+
+func clientOf(f *Features) *Client {
+	c, _ := featureClients.Load(f)
+	return c.(*Client)
 }
 
 func testPlace(r *rand.Rand, id int) Feature {
@@ -87,7 +99,7 @@ func TestFeatures(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			f := dialFeatures(t, s, p.options())
 			for _, q := range queries {
-				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Search(ctx, q.ofStore(), yield) })
+				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Search(ctx, q.OfStore(), yield) })
 				var got []Feature
 				for place, err := range f.Search(ctx, q) {
 					if err != nil {
@@ -106,7 +118,7 @@ func TestFeatures(t *testing.T) {
 				}
 			}
 			for _, q := range []NearestQuery{{X: 1, Y: 1, K: 10}, {X: 1, Y: 1, K: 3, Filter: "properties.n == 9"}, {X: 0, Y: 0, Within: 100_000}, {X: 0, Y: 0, Within: 3_000_000}} {
-				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(ctx, q.ofStore(), yield) })
+				want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(ctx, q.OfStore(), yield) })
 				var got []Feature
 				for place, err := range f.Nearest(ctx, q) {
 					if err != nil {
@@ -339,10 +351,10 @@ func TestNearestOffloaded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := f.be.(*remoteFeatures).c
+	by := clientOf(f)
 	for range 100 {
 		q := NearestQuery{X: r.Float64() * 40, Y: 60 + r.Float64()*25, K: 1 + r.IntN(10)}
-		want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(t.Context(), q.ofStore(), yield) })
+		want := allFound(t, func(yield func(*store.Found) (bool, error)) error { return c.Nearest(t.Context(), q.OfStore(), yield) })
 		var got []Feature
 		for place, err := range f.Nearest(t.Context(), q) {
 			if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -25,10 +24,10 @@ import (
 //
 // A search that takes too many reads is left to a message.
 
-func (r *remoteFeatures) Search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error {
+func (r *remoteFeatures) Search(ctx context.Context, q query.Query, yield func(*query.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
-	return inPages(ctx, q, pageFeatures, func(ctx context.Context, q store.Query) ([]store.Found, bool, error) {
+	return inPages(ctx, q, pageFeatures, func(ctx context.Context, q query.Query) ([]query.Found, bool, error) {
 		f.again()
 		f.kind, f.q, f.ready = kindFind, q, false
 		err := r.c.run(ctx, f)
@@ -37,13 +36,13 @@ func (r *remoteFeatures) Search(ctx context.Context, q store.Query, yield func(*
 }
 
 // find requests one answer, which is in memory of its own.
-func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *explaining) (fs []store.Found, more bool, err error) {
+func (r *remoteFeatures) find(ctx context.Context, q query.Query, x *explaining) (fs []query.Found, more bool, err error) {
 	f := &findQuery{kind: kindFind, q: q, explain: x}
 	err = r.c.run(ctx, f)
 	return f.found, f.more, err
 }
 
-func (r *remoteFeatures) Count(ctx context.Context, q store.Query) (int, error) {
+func (r *remoteFeatures) Count(ctx context.Context, q query.Query) (int, error) {
 	q.Limit, q.Order, q.After = 0, query.AnyOrder, ""
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
@@ -52,7 +51,7 @@ func (r *remoteFeatures) Count(ctx context.Context, q store.Query) (int, error) 
 	return f.count, err
 }
 
-func (r *remoteFeatures) Nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error {
+func (r *remoteFeatures) Nearest(ctx context.Context, q query.NearestQuery, yield func(*query.Found) (bool, error)) error {
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
 	f.kind, f.near = kindNear, q
@@ -63,7 +62,7 @@ func (r *remoteFeatures) Nearest(ctx context.Context, q store.NearestQuery, yiel
 	return err
 }
 
-func (r *remoteFeatures) Explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error) {
+func (r *remoteFeatures) Explain(ctx context.Context, q query.Query) ([]query.Found, *Explanation, error) {
 	x, done := r.c.conn.explain(r.c.conn.features.Policy())
 	found, _, err := r.find(ctx, q, x)
 	if err != nil {
@@ -76,16 +75,16 @@ func (r *remoteFeatures) Explain(ctx context.Context, q store.Query) ([]store.Fo
 // findQuery is a find, near or countFeatures, by either path. Pooled.
 type findQuery struct {
 	kind fastmsg.Kind
-	q    store.Query
-	near store.NearestQuery
+	q    query.Query
+	near query.NearestQuery
 
-	found []store.Found // in the query's memory, until release
+	found []query.Found // in the query's memory, until release
 	more  bool          // there may be more, after the last one
 	count int
 
 	ready        bool // prepared is valid, for space
-	prepared     store.Prepared
-	preparedNear store.PreparedNearest
+	prepared     query.Prepared
+	preparedNear query.PreparedNearest
 	space        feature.Space
 	open         *openSlab
 	req, ans     []byte
@@ -98,7 +97,7 @@ var findQueries = sync.Pool{New: func() any { return new(findQuery) }}
 // release ends the validity of found, and drops the references to the caller's values.
 func (g *findQuery) release() {
 	g.again()
-	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = store.Query{}, store.NearestQuery{}, store.Query{}, store.NearestQuery{}
+	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = query.Query{}, query.NearestQuery{}, query.Query{}, query.NearestQuery{}
 	g.ready, g.open, g.explain = false, nil, nil
 	if cap(g.ans) > keepBytes {
 		g.ans = nil
@@ -248,7 +247,7 @@ func (g *findQuery) fields() *feature.Selection {
 }
 
 // own copies a feature that was read, without the parts that are not requested.
-func (g *findQuery) own(f *store.Found) store.Found {
+func (g *findQuery) own(f *query.Found) query.Found {
 	fields := g.fields()
 	if fields.All() {
 		return f.Clone()
@@ -266,9 +265,9 @@ func (g *findQuery) arrange() {
 		return
 	}
 	if g.q.Order == query.ByID {
-		slices.SortFunc(g.found, func(a, b store.Found) int { return slices.Compare(a.ID, b.ID) })
+		slices.SortFunc(g.found, func(a, b query.Found) int { return slices.Compare(a.ID, b.ID) })
 		if g.q.After != "" {
-			g.found = slices.DeleteFunc(g.found, func(f store.Found) bool { return string(f.ID) <= g.q.After })
+			g.found = slices.DeleteFunc(g.found, func(f query.Found) bool { return string(f.ID) <= g.q.After })
 		}
 	}
 	if g.q.Limit > 0 && len(g.found) > g.q.Limit {

@@ -92,23 +92,23 @@ func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEve
 			return yield(e, nil)
 		})
 		if err != nil {
-			var failed *watchError
+			var failed *WatchError
 			if errors.As(err, &failed) {
-				last, err = failed.event, failed.err
+				last, err = failed.Event, failed.Err
 			}
 			yield(FeatureEvent{Area: last.Area, ID: last.ID, Revision: last.Revision, Resume: last.Resume, History: last.History}, searchAgain(err))
 		}
 	}
 }
 
-// watchError is about one event.
-type watchError struct {
-	event FeatureEvent
-	err   error
+// WatchError is the error of a backend about one event.
+type WatchError struct {
+	Event FeatureEvent
+	Err   error
 }
 
-func (e *watchError) Error() string { return e.err.Error() }
-func (e *watchError) Unwrap() error { return e.err }
+func (e *WatchError) Error() string { return e.Err.Error() }
+func (e *WatchError) Unwrap() error { return e.Err }
 
 // searchAgain makes one error name the remedy, whatever the reason is.
 func searchAgain(err error) error {
@@ -116,22 +116,4 @@ func searchAgain(err error) error {
 		return fmt.Errorf("%w: %w", fault.ErrLagged, err)
 	}
 	return err
-}
-
-// watchedArea is a WatchArea as the store has it.
-type watchedArea struct {
-	name  string
-	query query.Query
-}
-
-// areas returns the watched areas of a query.
-func (q *WatchQuery) areas() []watchedArea {
-	if len(q.Areas) == 0 {
-		return []watchedArea{{query: q.Query.ofStore()}}
-	}
-	all := make([]watchedArea, len(q.Areas))
-	for i := range q.Areas {
-		all[i] = watchedArea{q.Areas[i].Name, q.Areas[i].Query.ofStore()}
-	}
-	return all
 }

@@ -81,8 +81,8 @@ func text(e FeatureEvent) string {
 // they are wanted; and again, from each revision on.
 func TestWatch(t *testing.T) {
 	q := WatchQuery{Areas: []WatchArea{
-		{"east", FeatureQuery{Area: query.Box(0, -10, 10, 10), Filter: "properties.n < 5"}},
-		{"west", FeatureQuery{Area: query.Polygon(orb.Polygon{{{-10, -10}, {0, -10}, {0, 10}, {-10, 10}, {-10, -10}}})}},
+		{Name: "east", Query: FeatureQuery{Area: query.Box(0, -10, 10, 10), Filter: "properties.n < 5"}},
+		{Name: "west", Query: FeatureQuery{Area: query.Polygon(orb.Polygon{{{-10, -10}, {0, -10}, {0, 10}, {-10, 10}, {-10, -10}}})}},
 	}, Old: true}
 	want := []string{
 		"enter  east a [1 1]",
@@ -210,7 +210,7 @@ func TestWatchHistories(t *testing.T) {
 			w.has[p.ID] = p.Revision
 		}
 		if cut != nil {
-			w.conn = f.be.(*remoteFeatures).c.conn
+			w.conn = clientOf(f).conn
 		}
 		all = append(all, w)
 	}
@@ -254,7 +254,7 @@ func TestWatchHistories(t *testing.T) {
 			f := watchedBy(t, s, how)
 			var cut func(int)
 			if cutting {
-				conn := f.be.(*remoteFeatures).c.conn
+				conn := clientOf(f).conn
 				cut = func(n int) {
 					if n%40 == 7 {
 						conn.sessions.latest().caller.Close()
@@ -508,7 +508,7 @@ func TestWatchRetriesRefusedRequests(t *testing.T) {
 			s := startFeatures(t, ServerOptions{Workers: 1})
 			f := dialFeatures(t, s, messagesOnly(TransportTCP))
 			var no *noPlace
-			defer callBySome(f.be.(*remoteFeatures).c, func(inner caller) caller {
+			defer callBySome(clientOf(f), func(inner caller) caller {
 				no = &noPlace{caller: inner, kind: c.kind}
 				return no
 			})()

@@ -49,7 +49,7 @@ type watcher struct {
 }
 
 func (r *remoteFeatures) Watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error {
-	w := &watcher{r: r, areas: q.areas(), old: q.Old, from: q.From, history: q.History}
+	w := &watcher{r: r, areas: areasOf(q), old: q.Old, from: q.From, history: q.History}
 	defer w.end(ctx)
 	for {
 		ans, err := w.next(ctx)
@@ -106,7 +106,7 @@ func (w *watcher) give(ans []byte, first bool, yield func(FeatureEvent) bool) (m
 		}
 		w.given++
 		if failed != nil {
-			return false, &watchError{event: e, err: failed}
+			return false, &WatchError{Event: e, Err: failed}
 		}
 		if !yield(e) {
 			return false, nil

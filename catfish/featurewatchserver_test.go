@@ -230,7 +230,7 @@ func TestWatchLongAnswers(t *testing.T) {
 				break
 			}
 			if i%7 == 3 { // Another watcher gives the next answer.
-				f.be.(*remoteFeatures).c.conn.sessions.latest().caller.Close()
+				clientOf(f).conn.sessions.latest().caller.Close()
 			}
 		}
 	}
@@ -408,7 +408,7 @@ func BenchmarkWatchBegin(b *testing.B) {
 			for b.Loop() {
 				w, err := c.Watch(b.Context(), store.WatchOptions{})
 				if err == nil {
-					err = w.Add("", q.ofStore())
+					err = w.Add("", q.OfStore())
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -184,3 +184,21 @@ func getEvent(b []byte) (e FeatureEvent, rest []byte, failed, err error) {
 	}
 	return e, b, nil, nil
 }
+
+// watchedArea is a WatchArea as the store has it.
+type watchedArea struct {
+	name  string
+	query query.Query
+}
+
+// areasOf returns the areas of a query.
+func areasOf(q *WatchQuery) []watchedArea {
+	if len(q.Areas) == 0 {
+		return []watchedArea{{query: q.Query.OfStore()}}
+	}
+	all := make([]watchedArea, len(q.Areas))
+	for i := range q.Areas {
+		all[i] = watchedArea{q.Areas[i].Name, q.Areas[i].Query.OfStore()}
+	}
+	return all
+}

@@ -17,7 +17,7 @@ func (l *localFeatures) Watch(ctx context.Context, q *WatchQuery, yield func(Fea
 		return err
 	}
 	defer w.Close()
-	for _, a := range q.areas() {
+	for _, a := range areasOf(q) {
 		if err := w.Add(a.name, a.query); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (l *localFeatures) Watch(ctx context.Context, q *WatchQuery, yield func(Fea
 		e, err := w.Next(ctx)
 		switch {
 		case err != nil && e.Revision != 0:
-			return &watchError{event: eventOf(&e, history, q.Old), err: err}
+			return &WatchError{Event: eventOf(&e, history, q.Old), Err: err}
 		case err != nil:
 			return err
 		case !yield(eventOf(&e, history, q.Old)):

@@ -60,7 +60,9 @@ type MemoryStats struct {
 func (m *memory) stats(limit int64) MemoryStats {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	return MemoryStats{m.resident.Load(), limit, m.full.Load(), runtime.NumGoroutine(), int64(live[0].Value.Uint64())}
+	return MemoryStats{
+		Resident: m.resident.Load(), Limit: limit, Full: m.full.Load(), Goroutines: runtime.NumGoroutine(), Live: int64(live[0].Value.Uint64()),
+	}
 }
 
 // check refuses requests that need memory while there is none.

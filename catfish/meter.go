@@ -93,7 +93,7 @@ func (s *Server) Requests() []RequestStats {
 			switch {
 			case r.Count == 0:
 			case kind == 0 || r.Kind == "":
-				unknown.add(&r)
+				addRequests(&unknown, &r)
 			default:
 				l = append(l, r)
 			}
@@ -105,7 +105,7 @@ func (s *Server) Requests() []RequestStats {
 	return l
 }
 
-func (r *RequestStats) add(o *RequestStats) {
+func addRequests(r, o *RequestStats) {
 	r.Count, r.Failed, r.Seconds = r.Count+o.Count, r.Failed+o.Failed, r.Seconds+o.Seconds
 	if r.Buckets == nil {
 		r.Buckets = make([]uint64, meterBuckets)

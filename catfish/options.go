@@ -42,6 +42,12 @@ const (
 	// DefaultWindow is how many reads of one search are in flight at
 	// once: the outstanding reads that common cards grant a queue pair.
 	DefaultWindow = 16
+	// DefaultClientCollections is how many collections each user or host may
+	// have created: a program needs few. Sixteen hosts fill the table.
+	DefaultClientCollections = 64
+)
+
+const (
 	// maxWindow bounds Window: a server over soft keeps that number of answers
 	// for a client that does not take them.
 	maxWindow = 1024
@@ -49,9 +55,6 @@ const (
 	// share read channels; more queue pairs than that would only fill the card's
 	// cache.
 	maxReadChannels = 64
-	// DefaultClientCollections is how many collections each user or host may
-	// have created: a program needs few. Sixteen hosts fill the table.
-	DefaultClientCollections = maxCollections / 16
 	// maxWorkers bounds ServerOptions.Workers: more than any machine has cores for.
 	maxWorkers = 1024
 )
@@ -240,7 +243,7 @@ func (o *ServerOptions) validate() error {
 	if _, err := o.Strategy.MarshalText(); err != nil {
 		return fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	if err := (&RecordsOptions{Shards: o.RecordShards}).validate(); err != nil {
+	if err := (&RecordsOptions{Shards: o.RecordShards}).Validate(); err != nil {
 		return err
 	}
 	for i, n := range o.Keep {

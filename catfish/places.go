@@ -55,7 +55,7 @@ type FeatureQuery struct {
 	Fields FeatureFields
 }
 
-func (q *FeatureQuery) ofStore() query.Query {
+func (q *FeatureQuery) OfStore() query.Query {
 	return query.Query{
 		Area: q.Area, Relation: q.Relation, Filter: q.Filter, Limit: q.Limit,
 		Order: q.Order, After: q.After, Fields: feature.Selection(q.Fields),
@@ -74,7 +74,7 @@ type NearestQuery struct {
 	Fields FeatureFields // as of a FeatureQuery
 }
 
-func (q *NearestQuery) ofStore() query.NearestQuery {
+func (q *NearestQuery) OfStore() query.NearestQuery {
 	return query.NearestQuery{
 		X: q.X, Y: q.Y, K: q.K, Within: q.Within, Filter: q.Filter, Fields: feature.Selection(q.Fields),
 	}

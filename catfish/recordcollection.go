@@ -34,7 +34,8 @@ type RecordsOptions struct {
 	Shards int `json:"shards,omitempty"`
 }
 
-func (o *RecordsOptions) validate() error {
+// Validate returns ErrOption for a value outside its range.
+func (o *RecordsOptions) Validate() error {
 	if o.Table != cuckoo.GCuckoo && o.Table != cuckoo.Conventional {
 		return fmt.Errorf("%w: key index of kind %v, want %v or %v: clients cannot read others",
 			ErrOption, o.Table, cuckoo.GCuckoo, cuckoo.Conventional)
@@ -75,7 +76,7 @@ func (c *collection) recordsStats() (r RecordsStats) {
 		r.UsedBytes += int64(s.Records.SpanBytes) + int64(s.Index.Bytes)
 		r.SlabBytes += int64(len(part.recordSlab().mem))
 		if c.shards != nil {
-			r.Shards = append(r.Shards, ShardStats{s.Index.Items, part.owned.Load(), part.strayed.Load()})
+			r.Shards = append(r.Shards, ShardStats{Records: s.Index.Items, Owned: part.owned.Load(), Strayed: part.strayed.Load()})
 		}
 	}
 	if r.Index.Capacity > 0 {

@@ -75,7 +75,7 @@ func (g *getQuery) set(i int, value []byte, f found) {
 		keep = g.appends
 	}
 	*r = Record{Value: append(r.Value[:keep], value...), Revision: f.revision, Flags: f.flags}
-	r.setExpiry(f.expiry)
+	r.Expires = expires(f.expiry)
 }
 
 func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {

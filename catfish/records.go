@@ -121,7 +121,7 @@ func (c *Client) CreateRecords(ctx context.Context, name string, o RecordsOption
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
 	_, err := c.manage(ctx, kindCreateRecords, "create collections of records", string(appendRecordsOptions(nil, o))+name)

@@ -173,7 +173,7 @@ func getRecordsOptions(b []byte) (o RecordsOptions, rest []byte, err error) {
 		}
 		o.Shards, rest = int(rest[0]), rest[1:]
 	}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return o, nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	return o, rest, nil
@@ -295,7 +295,7 @@ func getScan(b []byte) (l []Record, c cuckoo.Cursor, err error) {
 		}
 		r := Record{Key: b[:keyBytes:keyBytes], Revision: f.revision, Flags: f.flags}
 		b = b[keyBytes:]
-		if r.setExpiry(f.expiry); f.valueBytes <= scanValue {
+		if r.Expires = expires(f.expiry); f.valueBytes <= scanValue {
 			r.Value = b[:value:value]
 		}
 		b = b[value:]
@@ -304,9 +304,10 @@ func getScan(b []byte) (l []Record, c cuckoo.Cursor, err error) {
 	return l, c, nil
 }
 
-func (r *Record) setExpiry(e time.Duration) {
-	r.Expires = time.Time{}
-	if e != 0 {
-		r.Expires = time.Unix(0, int64(e))
+// expires is the time of an expiry, zero for never.
+func expires(e time.Duration) time.Time {
+	if e == 0 {
+		return time.Time{}
 	}
+	return time.Unix(0, int64(e))
 }

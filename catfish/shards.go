@@ -187,7 +187,7 @@ func (r *RecordShards) Of(key []byte) *kv.Map { return r.maps[shardOf(r.seed, ke
 // CreateRecordShards adds a collection of records, unless one of that name exists,
 // and returns its shards. ErrKind: the existing one is of another kind.
 func (s *Server) CreateRecordShards(name string, o RecordsOptions) (*RecordShards, error) {
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	c, err := s.colls.create(name, s, newCollection{records: &o}, nil)
