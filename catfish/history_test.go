@@ -71,14 +71,14 @@ func TestKeptHistories(t *testing.T) {
 
 // writable returns the default collection, and its functions to write.
 func writable(t *testing.T, s *Server) (tr *rstar.Tree, load func([]rstar.Item) error, insert func(rstar.Rect, uint64) error) {
-	if len(s.opts.Keep) == 0 {
-		tr = tree(t, s)
-		return tr, tr.Load, tr.Insert
-	}
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := s.Kept(DefaultCollection)
+	if errors.Is(err, ErrKind) {
+		tr = tree(t, s)
+		return tr, tr.Load, tr.Insert
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
