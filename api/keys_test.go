@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"errors"
-	"google.golang.org/grpc"
 	"io"
 	"log/slog"
 	"os"
@@ -13,13 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )

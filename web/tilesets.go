@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/tile"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
