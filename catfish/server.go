@@ -10,7 +10,7 @@ type (
 	// Keys are the keys that a server takes, and what each may do.
 	Keys = server.Keys
 	// ServerOptions configures NewServer.
-	ServerOptions = server.ServerOptions
+	ServerOptions = server.Options
 	// RecordOptions selects the requests that a server records, in the format of package
 	// querylog.
 	RecordOptions = server.RecordOptions

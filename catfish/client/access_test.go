@@ -63,7 +63,7 @@ func TestKeysOnEveryTransport(t *testing.T) {
 		access.Entry{Roles: []string{"default:read"}},
 		access.Entry{Roles: []string{"default:write"}},
 		access.Entry{Roles: []string{"*:admin"}})
-	s := startServer(t, server.ServerOptions{Keys: keys, Collections: []string{"other"}, Records: []string{"records"},
+	s := startServer(t, server.Options{Keys: keys, Collections: []string{"other"}, Records: []string{"records"},
 		Features: map[string]model.FeaturesOptions{testFeatures: {}}, DataDir: t.TempDir(), Keep: []string{testKept}})
 	ctx := t.Context()
 	if err := s.WaitReady(ctx); err != nil {
@@ -200,7 +200,7 @@ func TestEndOfAKey(t *testing.T) {
 			keys, file, k := keyFile(t,
 				access.Entry{Name: "stays", Roles: []string{"*:read"}},
 				access.Entry{Name: "goes", Roles: []string{"*:read"}})
-			s := startServer(t, server.ServerOptions{Keys: keys})
+			s := startServer(t, server.Options{Keys: keys})
 			if err := tree(t, s).Insert(rstar.Rect{MaxX: 1, MaxY: 1}, 7); err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func TestEndOfAKey(t *testing.T) {
 // long it would wait for a server.
 func TestEndOfAKeyWhileWaiting(t *testing.T) {
 	keys, file, k := keyFile(t, access.Entry{Name: "goes", Roles: []string{"*:read"}})
-	s := startFeatures(t, server.ServerOptions{Keys: keys})
+	s := startFeatures(t, server.Options{Keys: keys})
 	o := messagesOnly(model.TransportTCP)
 	o.Key, o.DialTimeout = k[0], time.Hour
 	stands, ended := follow(t.Context(), dialFeatures(t, s, o), model.WatchQuery{}, func(model.FeatureEvent) bool { return true })
@@ -305,7 +305,7 @@ func TestEndOfAKeyWhileWaiting(t *testing.T) {
 // A key's rate counts over all of its connections.
 func TestRateOfAKey(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}, Rate: 0.001, Burst: 4})
-	s := startServer(t, server.ServerOptions{Keys: keys})
+	s := startServer(t, server.Options{Keys: keys})
 	// Each dial opens the collection: one request.
 	a := dial(t, s, Options{Transport: model.TransportTCP, Key: k[0]})
 	b := dial(t, s, Options{Transport: oneSided[0], Policy: "fast", Key: k[0]})
@@ -322,7 +322,7 @@ func TestRateOfAKey(t *testing.T) {
 // channel or socket, and no answer to garbage.
 func TestClientsWithoutTicketGetNothing(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}})
-	s := startServer(t, server.ServerOptions{Keys: keys})
+	s := startServer(t, server.Options{Keys: keys})
 	c := dial(t, s, Options{Transport: oneSided[0], Policy: "offload", Key: k[0]})
 	ses := c.conn.sessions.latest()
 	ticket := ses.hello.Ticket
@@ -398,7 +398,7 @@ func TestClientsWithoutTicketGetNothing(t *testing.T) {
 // knows no tickets.
 func TestKeyForServerWithoutKeys(t *testing.T) {
 	_, _, k := keyFile(t, access.Entry{Roles: []string{"*:read"}})
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	c := dial(t, s, Options{Key: k[0]})
 	if _, err := c.Count(t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}); err != nil {
 		t.Error(err)

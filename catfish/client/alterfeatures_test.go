@@ -12,7 +12,7 @@ import (
 // with: the next start would refuse them.
 func TestAlterFeatures(t *testing.T) {
 	fixed, altered := model.FeaturesOptions{Title: "Fixed"}, model.FeaturesOptions{Title: "New"}
-	o := server.ServerOptions{DataDir: t.TempDir(), Features: map[string]model.FeaturesOptions{"fixed": fixed}}
+	o := server.Options{DataDir: t.TempDir(), Features: map[string]model.FeaturesOptions{"fixed": fixed}}
 	s := startServer(t, o)
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // BenchmarkSearch: server and client in one process, 64 searches in
 // flight for each core. `catfish bench run` measures them apart.
 func BenchmarkSearch(b *testing.B) {
-	s := startServer(b, server.ServerOptions{SlabBytes: 256 << 20})
+	s := startServer(b, server.Options{SlabBytes: 256 << 20})
 	items, err := datasets.Collect(datasets.Uniform(1_000_000, 1))
 	if err != nil {
 		b.Fatal(err)
@@ -51,7 +51,7 @@ func BenchmarkSearch(b *testing.B) {
 // BenchmarkLoop: 64 clients with one search under way each. server-ns/op is
 // how long the worker serves a request, from its own statistics.
 func BenchmarkLoop(b *testing.B) {
-	s := startServer(b, server.ServerOptions{SlabBytes: 512 << 20, Transports: []string{model.TransportSHM}, Workers: 1})
+	s := startServer(b, server.Options{SlabBytes: 512 << 20, Transports: []string{model.TransportSHM}, Workers: 1})
 	items, err := datasets.Collect(datasets.Uniform(2_000_000, 1))
 	if err != nil {
 		b.Fatal(err)

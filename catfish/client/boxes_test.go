@@ -263,7 +263,7 @@ func TestKeptCollections(t *testing.T) {
 
 // TestKeptOptions: the start fails for a collection that cannot be kept.
 func TestKeptOptions(t *testing.T) {
-	for what, o := range map[string]server.ServerOptions{
+	for what, o := range map[string]server.Options{
 		"no directory": {Keep: []string{"a"}},
 		"twice":        {DataDir: "d", Keep: []string{"a", "a"}},
 		"records":      {DataDir: "d", Keep: []string{"a"}, Records: []string{"a"}},
@@ -278,7 +278,7 @@ func TestKeptOptions(t *testing.T) {
 			}
 		}
 	}
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	if err := dial(t, s, Options{}).CreateBoxes(t.Context(), "a", model.BoxesOptions{Keep: true}); !errors.Is(err, model.ErrNotPermitted) || !RetrySafe(err) {
 		t.Error(err)
 	}
@@ -336,7 +336,7 @@ func TestKeptBackup(t *testing.T) {
 // TestKeptRecorded: writes that are answered later are in a recording.
 func TestKeptRecorded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
-	s := startServer(t, server.ServerOptions{DataDir: t.TempDir(), Keep: []string{testKept}, Record: server.RecordOptions{File: file, Writes: true}})
+	s := startServer(t, server.Options{DataDir: t.TempDir(), Keep: []string{testKept}, Record: server.RecordOptions{File: file, Writes: true}})
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}

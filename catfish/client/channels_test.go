@@ -149,7 +149,7 @@ func TestChannelWaitersAreServedInOrder(t *testing.T) {
 func TestReadChannelsAreShared(t *testing.T) {
 	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
-			s := startServer(t, server.ServerOptions{Transports: []string{tr}})
+			s := startServer(t, server.Options{Transports: []string{tr}})
 			const objects = 5000
 			for i := range objects {
 				if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {
@@ -214,7 +214,7 @@ func TestReadChannelsAreShared(t *testing.T) {
 
 // brokenServer returns objects, and clients that share read channels over soft.
 func brokenServer(t *testing.T, clients int) (s *server.Server, all []*Client, count func(*Client)) {
-	s = startServer(t, server.ServerOptions{Transports: []string{model.TransportSoft}})
+	s = startServer(t, server.Options{Transports: []string{model.TransportSoft}})
 	const objects = 2000
 	for i := range objects {
 		if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {

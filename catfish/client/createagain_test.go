@@ -13,7 +13,7 @@ import (
 // If a collection exists already, either it has the requested options, or the error
 // names the difference.
 func TestCreateAgain(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	c := dial(t, s, messagesOnly(model.TransportTCP))
 	ctx := t.Context()
 	records := func(shards int) error { return c.CreateRecords(ctx, "r", model.RecordsOptions{Shards: shards}) }

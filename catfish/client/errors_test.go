@@ -48,7 +48,7 @@ func TestFailures(t *testing.T) {
 // TestRefusedInsert: an insert into a full slab may be repeated; an insert of many, of
 // which some were inserted, may not.
 func TestRefusedInsert(t *testing.T) {
-	s := startServer(t, server.ServerOptions{SlabBytes: 512 << 10})
+	s := startServer(t, server.Options{SlabBytes: 512 << 10})
 	c := dial(t, s, Options{})
 	items := make([]rstar.Item, 1<<14)
 	for i := range items {

@@ -124,7 +124,7 @@ func testExact(t *testing.T, d exactSet, oracles []*oracle, polling bool) {
 		groups = groups[:min(len(groups), 3)] // the same answers, by workers that wait in another way
 	}
 	for i, group := range groups {
-		s := startServer(t, server.ServerOptions{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
+		s := startServer(t, server.Options{Polling: polling, Workers: 1, SlabBytes: 128 << 20})
 		if err := tree(t, s).Load(group.items); err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func (d unreachable) Dial(ctx context.Context, _ string, _ rdma.QPConfig, _ []by
 // TestAutoTriesNextTransport: where shared memory cannot be reached, does not answer or is
 // refused, auto takes the next transport and says why; a pinned one fails.
 func TestAutoTriesNextTransport(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Transports: []string{model.TransportSHM, model.TransportSoft}})
+	s := startServer(t, server.Options{Transports: []string{model.TransportSHM, model.TransportSoft}})
 	for name, dialErr := range map[string]func(context.Context) error{
 		"no socket": func(context.Context) error { return fmt.Errorf("%w: no such file", rdma.ErrDial) },
 		"refused": func(context.Context) error {

@@ -19,7 +19,7 @@ import (
 // which have the least cost of a message. `catfish bench features` measures
 // processes.
 func BenchmarkSearchOne(b *testing.B) {
-	s := startFeatures(b, server.ServerOptions{SlabBytes: 1 << 30, Transports: []string{model.TransportSHM}, Workers: 1})
+	s := startFeatures(b, server.Options{SlabBytes: 1 << 30, Transports: []string{model.TransportSHM}, Workers: 1})
 	const all, clients, inFlight, side = 100_000, 8, 16, 0.003
 	r := rand.New(rand.NewPCG(1, 1))
 	f := dialFeatures(b, s, Options{Transport: model.TransportSHM, Policy: "fast"})

@@ -28,7 +28,7 @@ func TestFeatureErrors(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	remote := dial(t, startFeatures(t, server.ServerOptions{}), Options{Transport: model.TransportSoft, Logger: quiet()})
+	remote := dial(t, startFeatures(t, server.Options{}), Options{Transport: model.TransportSoft, Logger: quiet()})
 	for by, x := range map[string]interface {
 		CreateFeatures(ctx context.Context, name string, o model.FeaturesOptions) error
 		Features(name string) (*model.Features, error)

@@ -56,7 +56,7 @@ func inBox(g orb.Geometry, box [4]float64) bool {
 // and no search returns one twice. Other features come and go, so that nodes split
 // meanwhile.
 func TestFeatureHistories(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{Workers: 2, NodeBytes: 704})
+	s := startFeatures(t, server.Options{Workers: 2, NodeBytes: 704})
 	const features = 6
 	rounds := max(48/raceFactor, 12)
 	h := history.NewKeys()

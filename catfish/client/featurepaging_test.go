@@ -24,7 +24,7 @@ var paged = flag.Int("paged", 20_000, "how many features TestPagingBesideWriters
 // exists throughout comes exactly once, none comes twice, and each comes as some write
 // made it, no older than the writes acknowledged before its page was requested.
 func TestPagingBesideWriters(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{SlabBytes: max(256<<20, int64(*paged)*2048)})
+	s := startFeatures(t, server.Options{SlabBytes: max(256<<20, int64(*paged)*2048)})
 	n := *paged / raceFactor
 	ctx := t.Context()
 	id := func(i int) string { return fmt.Sprintf("place %07d", i) }

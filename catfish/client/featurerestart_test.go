@@ -83,7 +83,7 @@ func number(all func(func(model.Feature, error) bool)) (n int, err error) {
 
 // A server that is loading its kept collections is not taken for an empty one.
 func TestFeaturesWhileLoading(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Features: map[string]model.FeaturesOptions{testFeatures: {}}, Loading: []string{testFeatures}})
+	s := startServer(t, server.Options{Features: map[string]model.FeaturesOptions{testFeatures: {}}, Loading: []string{testFeatures}})
 	for _, p := range kvPaths() {
 		f, err := dial(t, s, p.options()).Features(testFeatures)
 		if err != nil {

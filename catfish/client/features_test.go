@@ -22,7 +22,7 @@ import (
 
 const testFeatures = "places"
 
-func startFeatures(t testing.TB, opts server.ServerOptions) *server.Server {
+func startFeatures(t testing.TB, opts server.Options) *server.Server {
 	opts.Features = map[string]model.FeaturesOptions{testFeatures: {}}
 	return startServer(t, opts)
 }
@@ -64,7 +64,7 @@ func testPlace(r *rand.Rand, id int) model.Feature {
 
 // Features that were put are found by area, filter, distance and id, by every path.
 func TestFeatures(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	r := rand.New(rand.NewPCG(1, 2))
 	ctx := t.Context()
 	first := dialFeatures(t, s, Options{})
@@ -174,7 +174,7 @@ func samePlaces(t *testing.T, what any, got, want []model.Feature, ordered bool)
 // input have their errors.
 func TestFeaturesChange(t *testing.T) {
 	for _, dir := range []bool{false, true} {
-		o := server.ServerOptions{}
+		o := server.Options{}
 		if dir {
 			o.DataDir = t.TempDir()
 		}
@@ -296,7 +296,7 @@ func TestLocal(t *testing.T) {
 // An offloaded search with cached nodes takes two round trips: one for a leaf, and
 // one for all records. The server has no part in it.
 func TestFeaturesOffloaded(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, tr := range oneSided {
 		f := dialFeatures(t, s, Options{Transport: tr, Policy: "offload-cached", Shared: new(Shared)})
@@ -339,7 +339,7 @@ func TestFeaturesOffloaded(t *testing.T) {
 
 // The nearest by great circle are not those by degrees, which the tree has.
 func TestNearestOffloaded(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	r := rand.New(rand.NewPCG(1, 2))
 	f := dialFeatures(t, s, Options{Policy: "offload-cached", Shared: new(Shared)})
 	var all []model.Feature
@@ -373,7 +373,7 @@ func TestNearestOffloaded(t *testing.T) {
 
 // A feature that exceeds a message is put in parts, and read whole.
 func TestLargeFeatures(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	ctx := t.Context()
 	ring := make(orb.Ring, 0, 60_001)
 	for i := range 60_000 {

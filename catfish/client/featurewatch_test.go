@@ -84,7 +84,7 @@ func text(e model.FeatureEvent) string {
 // that a search finds, and get the events of a watcher that loses nothing: none is
 // missing, none comes twice.
 func TestWatchHistories(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{Workers: 2})
+	s := startFeatures(t, server.Options{Workers: 2})
 	ctx := t.Context()
 	area := model.FeatureQuery{Area: query.Box(-5, -5, 5, 5), Filter: "properties.n != 3"}
 	movers, moves := 4, max(300/raceFactor, 60)
@@ -233,7 +233,7 @@ func TestWatchRestart(t *testing.T) {
 	for _, kept := range []bool{true, false} {
 		for _, how := range allTransports {
 			t.Run(fmt.Sprintf("%s/kept=%v", how, kept), func(t *testing.T) {
-				l := &lives{t: t, opts: server.ServerOptions{
+				l := &lives{t: t, opts: server.Options{
 					Listen: ownAddr(), SocketPath: t.TempDir() + "/s", SlabBytes: 16 << 20, Logger: quiet(),
 					Transports: offered, Fabric: testFabric, Features: map[string]model.FeaturesOptions{testFeatures: {}},
 					Sync: disk.SyncInterval(time.Hour),
@@ -317,7 +317,7 @@ func TestWatchRetriesRefusedRequests(t *testing.T) {
 		later bool
 	}{"opens": {wire.KindOpen, false}, "begins": {wire.KindWatch, false}, "stands": {wire.KindWatch, true}} {
 		t.Run(name, func(t *testing.T) {
-			s := startFeatures(t, server.ServerOptions{Workers: 1})
+			s := startFeatures(t, server.Options{Workers: 1})
 			f := dialFeatures(t, s, messagesOnly(model.TransportTCP))
 			var no *noPlace
 			defer callBySome(clientOf(f), func(inner caller) caller {

@@ -21,7 +21,7 @@ import (
 
 // Events that take several answers, or messages, come completely: none is lost between.
 func TestWatchLongAnswers(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	c, err := s.Features(testFeatures)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestWatchAnswerEndsWithinAWrite(t *testing.T) {
 func BenchmarkWatch(b *testing.B) {
 	for _, how := range watchPaths {
 		b.Run("path="+how, func(b *testing.B) {
-			s := startFeatures(b, server.ServerOptions{Workers: 1})
+			s := startFeatures(b, server.Options{Workers: 1})
 			f := watchedBy(b, s, how)
 			c, err := s.Features(testFeatures)
 			if err != nil {
@@ -186,7 +186,7 @@ func BenchmarkWatchBegin(b *testing.B) {
 		"polygon": {Area: query.Polygon(orb.Polygon{ring})},
 	} {
 		b.Run("area="+name, func(b *testing.B) {
-			s := startFeatures(b, server.ServerOptions{})
+			s := startFeatures(b, server.Options{})
 			c, err := s.Features(testFeatures)
 			if err != nil {
 				b.Fatal(err)

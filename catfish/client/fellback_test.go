@@ -40,7 +40,7 @@ func (o *offloader) Observe(_ time.Time, out Outcome) { o.told = append(o.told, 
 // TestFallbackCountsAsOffloading: a policy does not count the time that was lost by offloading
 // as time of fast messaging.
 func TestFallbackCountsAsOffloading(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Workers: 1})
+	s := startServer(t, server.Options{Workers: 1})
 	p := &offloader{Named: "offloader"}
 	c := dial(t, s, WithHooks(Options{Transport: model.TransportSHM, Custom: p}, func(h *wire.ClientHooks) {
 		h.Wrap = func(d rdma.Device) rdma.Device { return &noChannels{Device: d} }

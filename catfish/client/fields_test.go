@@ -20,7 +20,7 @@ import (
 
 // Only the selected fields come, by every path; and by message the answer is small.
 func TestFields(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	first := dialFeatures(t, s, Options{Policy: "tcp"})
 	long := strings.Repeat("x", 2000)
 	for i := range 20 {
@@ -82,7 +82,7 @@ func TestFields(t *testing.T) {
 
 // A description is the same by all paths.
 func TestDescribe(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	first := dialFeatures(t, s, Options{Policy: "tcp"})
 	for i, x := range []float64{179, -179} {
 		f := model.Feature{ID: fmt.Sprint(i), Geometry: orb.Point{x, 1}, Properties: json.RawMessage(`{"n":1,"kind":"cafe"}`)}

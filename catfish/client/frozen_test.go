@@ -76,7 +76,7 @@ func fromHex(t *testing.T, s string) []byte {
 // TestFrozenTCP: an old client over a plain socket gets answers that it
 // understands.
 func TestFrozenTCP(t *testing.T) {
-	s := startServer(t, server.ServerOptions{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}})
+	s := startServer(t, server.Options{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}})
 	c, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func answerOf(lines []string, request string) []byte {
 // TestFrozenHellos: an old client's ring and read channels are accepted, and
 // this client sends the same.
 func TestFrozenHellos(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Transports: []string{model.TransportSoft}})
+	s := startServer(t, server.Options{Transports: []string{model.TransportSoft}})
 	_, named := frozen(t)
 	if !matches(named["read channel"], wire.ReadChannelPrivate(s.BootID())) {
 		t.Errorf("read channel hello %x", wire.ReadChannelPrivate(s.BootID()))

@@ -38,18 +38,18 @@ func TestHistories(t *testing.T) {
 		if testing.Short() && seed == 1 {
 			return // an emulated machine is slow, and small
 		}
-		testHistory(t, ps, seed, crowded(seed), server.ServerOptions{Workers: 2})
+		testHistory(t, ps, seed, crowded(seed), server.Options{Workers: 2})
 	}
 	for i, d := range some(exactSets()) {
 		seed := uint64(crowds + i)
-		testHistory(t, ps, seed, piece(d, seed), server.ServerOptions{Workers: 2})
+		testHistory(t, ps, seed, piece(d, seed), server.Options{Workers: 2})
 	}
 }
 
 // TestPollingHistories: the same when workers poll, and when each connection
 // has a worker of its own.
 func TestPollingHistories(t *testing.T) {
-	testHistory(t, pollingPaths(), seeds, crowded(seeds), server.ServerOptions{Workers: 2})
+	testHistory(t, pollingPaths(), seeds, crowded(seeds), server.Options{Workers: 2})
 }
 
 func TestWorkerPerConnectionHistories(t *testing.T) {
@@ -59,14 +59,14 @@ func TestWorkerPerConnectionHistories(t *testing.T) {
 		ps = append(ps, path{name: tr + "/fast", transport: tr, policy: "fast"},
 			path{name: tr + "/fetch", transport: tr, policy: "fetch"})
 	}
-	testHistory(t, ps, seeds+1, crowded(seeds+1), server.ServerOptions{WorkerPerConnection: true})
+	testHistory(t, ps, seeds+1, crowded(seeds+1), server.Options{WorkerPerConnection: true})
 }
 
 // TestKeptHistories: the same for a kept collection. No reader sees a write that
 // is not durable yet, nor misses one that was acknowledged.
 func TestKeptHistories(t *testing.T) {
 	seed := uint64(seeds + 2)
-	testHistory(t, paths(), seed, crowded(seed), server.ServerOptions{
+	testHistory(t, paths(), seed, crowded(seed), server.Options{
 		Workers: 2, DataDir: t.TempDir(), Keep: []string{model.DefaultCollection},
 	})
 }
@@ -186,7 +186,7 @@ const (
 	untracked = 1 << 20
 )
 
-func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts server.ServerOptions) {
+func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts server.Options) {
 	opts.NodeBytes = a.nodeBytes
 	s := startServer(t, opts)
 	r := rand.New(rand.NewPCG(seed, 2))

@@ -22,7 +22,7 @@ import (
 // TestHostile: peers that send garbage lose their connection, or get an
 // error; a well-behaved client of the same server notices nothing.
 func TestHostile(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	good := make([]*Client, 0, 3)
 	for _, tr := range oneSided {
 		good = append(good, dial(t, s, Options{Transport: tr, Policy: "offload"}), dial(t, s, Options{Transport: tr, Policy: "fast"}))

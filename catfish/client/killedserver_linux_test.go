@@ -41,7 +41,7 @@ func killSyncs() []disk.Sync {
 
 // serveUntilKilled is the child process. It ends with its parent.
 func serveUntilKilled(t *testing.T) {
-	o := server.ServerOptions{
+	o := server.Options{
 		Listen: os.Getenv(killListen), SocketPath: os.Getenv(killSocket), DataDir: os.Getenv(killDir),
 		Transports: offered, Fabric: testFabric, SlabBytes: 64 << 20, Logger: quiet(),
 		Features: map[string]model.FeaturesOptions{testFeatures: {}}, Keep: []string{testKept},

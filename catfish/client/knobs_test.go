@@ -17,7 +17,7 @@ import (
 func TestServerStrategy(t *testing.T) {
 	var shapes [2][]int
 	for _, by := range []rstar.Strategy{rstar.Revised, rstar.Original} {
-		s := startServer(t, server.ServerOptions{Strategy: by, Collections: []string{"second"}})
+		s := startServer(t, server.Options{Strategy: by, Collections: []string{"second"}})
 		want, err := rstar.New(rstar.Options{Strategy: by})
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestServerStrategy(t *testing.T) {
 	if slices.Equal(shapes[0], shapes[1]) {
 		t.Errorf("both strategies make %v nodes: these objects tell nothing", shapes[0])
 	}
-	if _, err := server.NewServer(server.ServerOptions{Strategy: 7, Logger: quiet()}); !errors.Is(err, model.ErrOption) ||
+	if _, err := server.NewServer(server.Options{Strategy: 7, Logger: quiet()}); !errors.Is(err, model.ErrOption) ||
 		!strings.Contains(err.Error(), "Strategy is 7, want Revised (0) or Original (1)") {
 		t.Errorf("strategy 7: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestServerStrategy(t *testing.T) {
 // TestOptionsBackoff: the client's policy has the given parameters, and the
 // paper's without any.
 func TestOptionsBackoff(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, name := range []string{"paper", "paper-literal"} {
 		for want, b := range map[string]Backoff{
 			"the threshold is 95 %": {}, "the threshold is 80 %": {T: 0.8, N: 4, Predictor: PredictMean},

@@ -35,7 +35,7 @@ func TestReconnectsDoNotLeak(t *testing.T) {
 		{name: "soft/fetch", transport: model.TransportSoft, policy: "fetch"},
 	} {
 		t.Run(p.name, func(t *testing.T) {
-			opts := server.ServerOptions{Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Workers: 1, Logger: quiet()}
+			opts := server.Options{Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Workers: 1, Logger: quiet()}
 			run := func() (stop func()) {
 				s, err := server.NewServer(opts)
 				if err != nil {
@@ -102,7 +102,7 @@ func TestConnectionWorkersDoNotLeak(t *testing.T) {
 	for _, p := range append(pollingPaths(), path{name: "shm", transport: model.TransportSHM, policy: "fast"},
 		path{name: "shm/fetch", transport: model.TransportSHM, policy: "fetch"}) {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, server.ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}})
+			s := startServer(t, server.Options{WorkerPerConnection: true, Transports: []string{p.transport}})
 			var fds, goroutines int
 			for i := range clients {
 				if i == warm {

@@ -27,7 +27,7 @@ func TestCloseUnderSearches(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
 			for round := range 2 {
-				s := startServer(t, server.ServerOptions{})
+				s := startServer(t, server.Options{})
 				items := make([]rstar.Item, 1000)
 				for i := range items {
 					items[i] = rstar.Item{Rect: square(float64(i), 0), ID: uint64(i)}
@@ -83,7 +83,7 @@ func TestCloseUnderSearches(t *testing.T) {
 // trees, or ask for the state, while another goroutine closes it.
 func TestServerCloseUnderUse(t *testing.T) {
 	for range 5 {
-		s := startServer(t, server.ServerOptions{})
+		s := startServer(t, server.Options{})
 		tr := tree(t, s)
 		for i := range 2000 {
 			if err := tr.Insert(square(float64(i), 0), uint64(i)); err != nil {
@@ -121,7 +121,7 @@ func TestServerCloseUnderUse(t *testing.T) {
 // TestNoServerErrorNamesReason: a wait for a server that stays away ends with the
 // reason.
 func TestNoServerErrorNamesReason(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	c := dial(t, s, Options{DialTimeout: 200 * time.Millisecond})
 	s.Close()
 	_, err := c.Count(t.Context(), square(0, 0))
@@ -216,7 +216,7 @@ func TestWhichErrorsAreRetried(t *testing.T) {
 // TestFirstReadChannel: a client whose searches may be offloaded has a read channel before
 // its first search; one that only sends messages has none.
 func TestFirstReadChannel(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for policy, want := range map[string]int{"cost": 1, "paper": 1, "offload": 1, "fast": 0} {
 		c := dial(t, s, Options{Transport: model.TransportSHM, Policy: policy, Shared: new(Shared)})
 		channels := func() int {

@@ -23,7 +23,7 @@ func many(n int) []rstar.Item {
 
 // TestLoad: all objects arrive, and progress counts up to all of them.
 func TestLoad(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, p := range []path{{transport: model.TransportTCP, policy: "tcp"}, {transport: model.TransportSHM}, {transport: model.TransportSoft}} {
 		c := dial(t, s, p.options())
 		for _, size := range []int{0, 1, wire.MaxBatch, wire.MaxBatch + 1, 20*wire.MaxBatch + 7} {
@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 // TestLoadFails: the objects that a failed load reports as stored are stored, and it
 // reads no further.
 func TestLoadFails(t *testing.T) {
-	s := startServer(t, server.ServerOptions{SlabBytes: 1 << 20})
+	s := startServer(t, server.Options{SlabBytes: 1 << 20})
 	c := dial(t, s, Options{})
 	items := many(100 * wire.MaxBatch)
 	read := 0
@@ -65,7 +65,7 @@ func TestLoadFails(t *testing.T) {
 	}
 	bad := many(wire.MaxBatch + 2)
 	bad[wire.MaxBatch+1].Rect.MaxX = -1
-	s = startServer(t, server.ServerOptions{})
+	s = startServer(t, server.Options{})
 	n, err = dial(t, s, Options{}).Load(t.Context(), slices.Values(bad), nil)
 	if !errors.Is(err, rstar.ErrBadRect) || n != tree(t, s).Len() || n != wire.MaxBatch || RetrySafe(err) {
 		t.Errorf("bad rectangle: %d loaded, the tree has %d: %v", n, tree(t, s).Len(), err)

@@ -33,7 +33,7 @@ func messagesOnly(transport string) Options {
 func TestWriteBesideLoad(t *testing.T) {
 	for _, transport := range []string{model.TransportSHM, model.TransportSoft, model.TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
-			s := startServer(t, server.ServerOptions{Workers: 1, Collections: []string{"other"}})
+			s := startServer(t, server.Options{Workers: 1, Collections: []string{"other"}})
 			bigTree(t, s, 10)
 			other, err := s.Collection("other")
 			if err != nil {

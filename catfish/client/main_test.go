@@ -34,7 +34,7 @@ var (
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // startServer serves until the test ends. Slabs are small: tests run many.
-func startServer(t testing.TB, opts server.ServerOptions) *server.Server {
+func startServer(t testing.TB, opts server.Options) *server.Server {
 	t.Helper()
 	if opts.SlabBytes == 0 {
 		opts.SlabBytes = 64 << 20

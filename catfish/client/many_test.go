@@ -38,7 +38,7 @@ func collectMany(ctx context.Context, c *Client, rects []rstar.Rect) ([][]rstar.
 // TestSearchMany: on every path, whatever the number of searches and the
 // size of the rings, the answers are those of single searches.
 func TestSearchMany(t *testing.T) {
-	s := startServer(t, server.ServerOptions{RingBytes: fastmsg.MinRingBytes})
+	s := startServer(t, server.Options{RingBytes: fastmsg.MinRingBytes})
 	r := rand.New(rand.NewPCG(1, 2))
 	items := make([]rstar.Item, 3000)
 	for i := range items {
@@ -90,7 +90,7 @@ func TestSearchMany(t *testing.T) {
 // TestSearchManyLarge: searches whose answers together exceed one message are
 // answered by as many messages as necessary.
 func TestSearchManyLarge(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	items := make([]rstar.Item, wire.ManyBytes/wire.ItemBytes*3/4)
 	for i := range items {
 		items[i] = rstar.Item{Rect: square(float64(i), 0), ID: uint64(i)}
@@ -123,7 +123,7 @@ func TestSearchManyLarge(t *testing.T) {
 
 // TestSearchManyErrors: which errors end a SearchMany, and which answers are handed out.
 func TestSearchManyErrors(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	if err := tree(t, s).Insert(square(0, 0), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestSearchManyErrors(t *testing.T) {
 // TestSearchManyReconnects: a connection that is lost in the middle repeats
 // no answer that was handed out, and skips none.
 func TestSearchManyReconnects(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	if err := tree(t, s).Insert(square(0, 0), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestSearchManyReconnects(t *testing.T) {
 // TestSearchesBesideWrites: clients whose searches the worker makes together
 // each see their own writes, in order, and no object that does not exist.
 func TestSearchesBesideWrites(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Workers: 1, Collections: []string{"other"}})
+	s := startServer(t, server.Options{Workers: 1, Collections: []string{"other"}})
 	const clients, rounds = 12, 60
 	for _, tr := range oneSided {
 		var group sync.WaitGroup
@@ -424,7 +424,7 @@ func FuzzMany(f *testing.F) {
 
 // manyBench is what the benchmarks of one search and of 64 share.
 func manyBench(b *testing.B, search func(c *Client, rects []rstar.Rect) error) {
-	s := startServer(b, server.ServerOptions{SlabBytes: 512 << 20, Transports: []string{model.TransportSHM}})
+	s := startServer(b, server.Options{SlabBytes: 512 << 20, Transports: []string{model.TransportSHM}})
 	r := rand.New(rand.NewPCG(1, 1))
 	items := make([]rstar.Item, 2_000_000)
 	for i := range items {

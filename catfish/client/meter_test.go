@@ -13,7 +13,7 @@ import (
 // A server counts the requests that it gets, over every transport, whether they are
 // served alone or together.
 func TestRequests(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Meter: true, Records: []string{"records"}})
+	s := startServer(t, server.Options{Meter: true, Records: []string{"records"}})
 	ctx := t.Context()
 	for _, p := range append(oneSided, model.TransportTCP) {
 		o := Options{Transport: p, Policy: "fast"}

@@ -18,7 +18,7 @@ import (
 // TestBadNames: no kind of collection is created with a name that the rule refuses: not
 // by a client, not by a message that no client sends, not by the server's process.
 func TestBadNames(t *testing.T) {
-	s := startServer(t, server.ServerOptions{DataDir: filepath.Join(t.TempDir(), "data")})
+	s := startServer(t, server.Options{DataDir: filepath.Join(t.TempDir(), "data")})
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestBadNames(t *testing.T) {
 			c.CreateCollection(ctx, name), c.CreateBoxes(ctx, name, model.BoxesOptions{Keep: true}),
 			c.CreateFeatures(ctx, name, model.FeaturesOptions{}), c.CreateRecords(ctx, name, model.RecordsOptions{}),
 			boxes, kept, feat, records,
-			refused(server.ServerOptions{Collections: []string{name}}), refused(server.ServerOptions{Records: []string{name}}),
+			refused(server.Options{Collections: []string{name}}), refused(server.Options{Records: []string{name}}),
 		} {
 			if !errors.Is(err, model.ErrOption) || !errors.Is(err, store.ErrName) {
 				t.Errorf("%q, %d: %v", name, i, err)
@@ -62,7 +62,7 @@ func TestBadNames(t *testing.T) {
 }
 
 // refused is the error of NewServer.
-func refused(o server.ServerOptions) error {
+func refused(o server.Options) error {
 	s, err := server.NewServer(o)
 	if err == nil {
 		return s.Close()
@@ -90,7 +90,7 @@ func TestOldBadNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The operator may have given the options of one a second time.
-	s := startServer(t, server.ServerOptions{DataDir: dir, Features: map[string]model.FeaturesOptions{"a b": {}}})
+	s := startServer(t, server.Options{DataDir: dir, Features: map[string]model.FeaturesOptions{"a b": {}}})
 	c, ctx := dial(t, s, messagesOnly(model.TransportTCP)), t.Context()
 	if err := s.WaitReady(ctx); err != nil {
 		t.Fatal(err)

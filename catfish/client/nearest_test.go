@@ -22,7 +22,7 @@ func TestNearestWithin(t *testing.T) {
 	for i := range items {
 		items[i] = rstar.Item{Rect: square(1000*r.Float64(), 1000*r.Float64()), ID: uint64(i)}
 	}
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	if err := tree(t, s).Load(items); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestNearestWithin(t *testing.T) {
 // TestNearestLimits: the client refuses bad numbers, and so does the server
 // if a request does not come from a Client.
 func TestNearestLimits(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, tr := range []string{model.TransportTCP, model.TransportSoft} {
 		c := dial(t, s, Options{Transport: tr})
 		if _, err := c.Nearest(t.Context(), 0, 0, wire.MaxNearest+1); !errors.Is(err, model.ErrOption) || !strings.Contains(err.Error(), "65536") {

@@ -28,7 +28,7 @@ func scattered(seed uint64, n int) []rstar.Item {
 
 // cachedServer has a tree of three levels or more, built by insertions.
 func cachedServer(t testing.TB) (*server.Server, *rstar.Tree) {
-	s := startServer(t, server.ServerOptions{NodeBytes: 704, Workers: 1})
+	s := startServer(t, server.Options{NodeBytes: 704, Workers: 1})
 	tr := tree(t, s)
 	for _, it := range scattered(1, threeLevels) {
 		if err := tr.Insert(it.Rect, it.ID); err != nil {

@@ -32,7 +32,7 @@ func serveChild() {
 		return
 	}
 	err := func() error {
-		s, err := server.NewServer(server.ServerOptions{
+		s, err := server.NewServer(server.Options{
 			Transports: []string{model.TransportOFI}, Fabric: testFabric, SlabBytes: 16 << 20, Logger: quiet(),
 		})
 		if err != nil {

@@ -55,7 +55,7 @@ func (p *probe) Describe() Description {
 func TestCustomPolicy(t *testing.T) {
 	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
-			s := startServer(t, server.ServerOptions{HeartbeatInterval: 2 * time.Millisecond})
+			s := startServer(t, server.Options{HeartbeatInterval: 2 * time.Millisecond})
 			p := &probe{}
 			c := dial(t, s, Options{Transport: tr, Custom: p})
 			if err := c.Insert(t.Context(), square(0, 0), 1); err != nil {
@@ -91,7 +91,7 @@ func TestCustomPolicy(t *testing.T) {
 
 // TestPaperSearches: a client with the paper's policy searches.
 func TestPaperSearches(t *testing.T) {
-	s := startServer(t, server.ServerOptions{HeartbeatInterval: time.Millisecond})
+	s := startServer(t, server.Options{HeartbeatInterval: time.Millisecond})
 	c := dial(t, s, Options{Transport: model.TransportSHM, Policy: "paper"})
 	for range 50 {
 		if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
@@ -120,7 +120,7 @@ func TestRetrySafe(t *testing.T) {
 func TestPollingOnRequest(t *testing.T) {
 	for _, p := range pollingPaths() {
 		tr := p.transport
-		s := startServer(t, server.ServerOptions{Workers: 1, Transports: []string{tr}, HeartbeatInterval: time.Second})
+		s := startServer(t, server.Options{Workers: 1, Transports: []string{tr}, HeartbeatInterval: time.Second})
 		sleeps := func() uint64 { return s.Stats().Transports[0].Workers[0].Sleeps }
 		c := dial(t, s, p.options())
 		if _, err := c.Search(t.Context(), square(0, 0)); err != nil {
@@ -152,7 +152,7 @@ func TestPollingOnRequest(t *testing.T) {
 // TestPolicyTCP: policy tcp means plain sockets under any transport, and
 // says so.
 func TestPolicyTCP(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, tr := range []string{"", model.TransportSHM, model.TransportSoft, model.TransportTCP} {
 		c := dial(t, s, Options{Transport: tr, Policy: "tcp"})
 		if i := c.Info(); i.Transport != model.TransportTCP || i.Reason != "policy tcp is plain sockets" {

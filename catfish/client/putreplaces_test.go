@@ -53,7 +53,7 @@ func TestPutManyReplaces(t *testing.T) {
 	}
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
-			calls(t, dialFeatures(t, startFeatures(t, server.ServerOptions{}), p.options()))
+			calls(t, dialFeatures(t, startFeatures(t, server.Options{}), p.options()))
 		})
 	}
 	t.Run("local", func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestPutManyReplaces(t *testing.T) {
 
 // TestPutManyOlderServer: results of an older server do not say whether an id was new.
 func TestPutManyOlderServer(t *testing.T) {
-	s := startFeatures(t, server.ServerOptions{})
+	s := startFeatures(t, server.Options{})
 	c := dial(t, s, Options{Policy: "tcp"})
 	c.conn.sessions.latest().hello.Replaces = false
 	f, err := c.Features(testFeatures)

@@ -20,7 +20,7 @@ import (
 // recordingServer serves until stop, which ends the recording.
 func recordingServer(t *testing.T, opts server.RecordOptions) (s *server.Server, stop func() error) {
 	t.Helper()
-	s, err := server.NewServer(server.ServerOptions{
+	s, err := server.NewServer(server.Options{
 		SlabBytes: 64 << 20, SocketPath: filepath.Join(t.TempDir(), "s"), Transports: offered,
 		Fabric: testFabric, Collections: []string{"roads"}, Record: opts, Logger: quiet(),
 	})
@@ -43,7 +43,7 @@ func TestRecordFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts := server.ServerOptions{Transports: []string{model.TransportTCP}, SlabBytes: 1 << 20, Logger: quiet()}
+	opts := server.Options{Transports: []string{model.TransportTCP}, SlabBytes: 1 << 20, Logger: quiet()}
 	opts.Record.File = file
 	if s, err := server.NewServer(opts); !errors.Is(err, server.ErrRecord) || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("got %v, %v", s, err)

@@ -14,11 +14,11 @@ import (
 // without allocating, at both ends; also with shards, and for a GetMany of several
 // shards. Under the race detector sync.Pool drops objects at random.
 func TestRecordsDoNotAllocate(t *testing.T) {
-	testRecordsDoNotAllocate(t, server.ServerOptions{Transports: []string{model.TransportSHM}})
-	testRecordsDoNotAllocate(t, server.ServerOptions{Transports: []string{model.TransportSHM}, RecordShards: 2, Workers: 2})
+	testRecordsDoNotAllocate(t, server.Options{Transports: []string{model.TransportSHM}})
+	testRecordsDoNotAllocate(t, server.Options{Transports: []string{model.TransportSHM}, RecordShards: 2, Workers: 2})
 }
 
-func testRecordsDoNotAllocate(t *testing.T, o server.ServerOptions) {
+func testRecordsDoNotAllocate(t *testing.T, o server.Options) {
 	s := startRecords(t, o)
 	ctx := t.Context()
 	rec := model.Record{Key: []byte("0123456789abcdef"), Value: make([]byte, 32)}

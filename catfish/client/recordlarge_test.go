@@ -34,7 +34,7 @@ func numbered(seed uint64, n int) []byte {
 	return b[:n]
 }
 
-func startLarge(t *testing.T, o server.ServerOptions) *server.Server {
+func startLarge(t *testing.T, o server.Options) *server.Server {
 	o.MemoryLimit = largeMemory
 	o = server.WithServerHooks(o, neverResident)
 	if o.SlabBytes == 0 {
@@ -72,7 +72,7 @@ func nothingHeld(t *testing.T, s *server.Server) {
 
 // TestPutBeyondRecords: a client sends no value that exceeds the limit of records.
 func TestPutBeyondRecords(t *testing.T) {
-	s := startLarge(t, server.ServerOptions{})
+	s := startLarge(t, server.Options{})
 	r := dialRecords(t, s, Options{Transport: model.TransportTCP})
 	_, err := r.Put(t.Context(), model.Record{Key: testKey(1), Value: make([]byte, record.MaxValueBytes+1)}, kv.Condition{})
 	if !errors.Is(err, record.ErrTooLarge) || !RetrySafe(err) {
@@ -84,7 +84,7 @@ func TestPutBeyondRecords(t *testing.T) {
 func TestUploadsAtOnce(t *testing.T) {
 	for _, transport := range []string{model.TransportSHM, model.TransportSoft, model.TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
-			s := startLarge(t, server.ServerOptions{})
+			s := startLarge(t, server.Options{})
 			r := dialRecords(t, s, Options{Transport: transport})
 			var wg sync.WaitGroup
 			for i := range 3 * wire.MaxUploads {
@@ -121,7 +121,7 @@ func TestUploadsAtOnce(t *testing.T) {
 func TestLargeValuesAreNotMixed(t *testing.T) {
 	var now atomic.Int64 // a clock that runs fast, so that places are reused soon
 	now.Store(int64(time.Hour))
-	s := startLarge(t, server.WithServerHooks(server.ServerOptions{SlabBytes: 512 << 20}, func(h *wire.ServerHooks) {
+	s := startLarge(t, server.WithServerHooks(server.Options{SlabBytes: 512 << 20}, func(h *wire.ServerHooks) {
 		h.Now = func() time.Duration { return time.Duration(now.Add(int64(time.Millisecond))) }
 	}))
 	var wg sync.WaitGroup
@@ -218,7 +218,7 @@ func TestHostileParts(t *testing.T) {
 		"with a forged revision": {begun, {wire.KindPut, append(wire.AppendRevision(wire.AppendHead(nil, 1, wire.PutParts|8), 0), putUpload(0)[16:]...), model.ErrProtocol}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := startLarge(t, server.ServerOptions{SlabBytes: 32 << 20})
+			s := startLarge(t, server.Options{SlabBytes: 32 << 20})
 			m, err := s.Records(testRecords)
 			if err != nil {
 				t.Fatal(err)
@@ -244,7 +244,7 @@ func TestHostileParts(t *testing.T) {
 // TestUploadIsCancelled: a Put whose context ends midway changes nothing; others continue.
 func TestUploadIsCancelled(t *testing.T) {
 	began, later := time.Now(), new(atomic.Int64)
-	s := startLarge(t, server.WithServerHooks(server.ServerOptions{}, func(h *wire.ServerHooks) {
+	s := startLarge(t, server.WithServerHooks(server.Options{}, func(h *wire.ServerHooks) {
 		h.Now = func() time.Duration { return time.Hour + time.Since(began) + time.Duration(later.Load()) }
 	}))
 	r := dialRecords(t, s, Options{Transport: model.TransportTCP})
@@ -306,7 +306,7 @@ func callBySome(c *Client, by func(inner caller) caller) (end func()) {
 // TestUploadSurvivesLostConnection: if a connection is lost in the middle of an upload,
 // the Put begins again on the next one.
 func TestUploadSurvivesLostConnection(t *testing.T) {
-	s := startLarge(t, server.ServerOptions{})
+	s := startLarge(t, server.Options{})
 	r := dialRecords(t, s, Options{Transport: model.TransportTCP})
 	parts := 0
 	defer seeRequests(r, func(kind fastmsg.Kind, inner caller) {

@@ -17,7 +17,7 @@ import (
 
 // TestHostileRecordRequests: malformed requests about records fail, and change nothing.
 func TestHostileRecordRequests(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{})
+	s := startRecords(t, server.Options{})
 	m, err := s.Records(testRecords)
 	if err != nil {
 		t.Fatal(err)

@@ -32,7 +32,7 @@ func kvPaths() []path {
 
 const testRecords = "records"
 
-func startRecords(t testing.TB, opts server.ServerOptions) *server.Server {
+func startRecords(t testing.TB, opts server.Options) *server.Server {
 	opts.Records = []string{testRecords}
 	return startServer(t, opts)
 }
@@ -54,7 +54,7 @@ func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 // values have all sizes, and are appended to the caller's bytes.
 func TestRecords(t *testing.T) {
 	for name, shards := range map[string]int{"": 0, "/shards": 3} {
-		s := startRecords(t, server.ServerOptions{RecordShards: shards, Workers: 2})
+		s := startRecords(t, server.Options{RecordShards: shards, Workers: 2})
 		testRecordsOf(t, s, name)
 	}
 }
@@ -132,7 +132,7 @@ func testRecordsOf(t *testing.T, s *server.Server, name string) {
 // TestRecordConditions: the server checks conditions, limits and expiry, and callers
 // can distinguish the errors.
 func TestRecordConditions(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{})
+	s := startRecords(t, server.Options{})
 	ctx := t.Context()
 	r := dialRecords(t, s, Options{})
 	put := func(v string, c kv.Condition) (uint64, error) {
@@ -186,7 +186,7 @@ func TestRecordConditions(t *testing.T) {
 
 // TestKinds: a collection is of one kind, whatever request it gets.
 func TestKinds(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{})
+	s := startRecords(t, server.Options{})
 	ctx := t.Context()
 	for _, p := range kvPaths() {
 		c := dial(t, s, p.options())
@@ -219,7 +219,7 @@ func TestKinds(t *testing.T) {
 // TestRecordsByKeptReference: offloading takes two round trips without a kept
 // reference, and one with a kept reference.
 func TestRecordsByKeptReference(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{})
+	s := startRecords(t, server.Options{})
 	ctx := t.Context()
 	for _, tr := range oneSided {
 		r := dialRecords(t, s, Options{Transport: tr, Policy: "offload-cached", Shared: new(Shared)})
@@ -253,7 +253,7 @@ func TestRecordsByKeptReference(t *testing.T) {
 func TestKeyHistories(t *testing.T) {
 	for name, shards := range map[string]int{"undivided": 0, "shards": 3} {
 		t.Run(name, func(t *testing.T) {
-			testKeyHistories(t, startRecords(t, server.ServerOptions{Workers: 2, RecordShards: shards}))
+			testKeyHistories(t, startRecords(t, server.Options{Workers: 2, RecordShards: shards}))
 		})
 	}
 }
@@ -386,7 +386,7 @@ func testRecordsRestarted(t *testing.T, name string, before, after int) {
 func TestYoungRecordsAreNotKept(t *testing.T) {
 	var now atomic.Int64
 	now.Store(int64(time.Hour))
-	s := startRecords(t, server.WithServerHooks(server.ServerOptions{Transports: []string{model.TransportSHM}}, func(h *wire.ServerHooks) {
+	s := startRecords(t, server.WithServerHooks(server.Options{Transports: []string{model.TransportSHM}}, func(h *wire.ServerHooks) {
 		h.Now = func() time.Duration { return time.Duration(now.Load()) }
 	}))
 	m, err := s.Records(testRecords)
@@ -421,7 +421,7 @@ func TestYoungRecordsAreNotKept(t *testing.T) {
 
 // TestLargeRecords: many large values come in several answers, those of more than mostValue alone.
 func TestLargeRecords(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{})
+	s := startRecords(t, server.Options{})
 	m, err := s.Records(testRecords)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // TestScanSkipsDeletedValues: a scan continues if a long value was deleted meanwhile, and ends
 // with an error if the name has come to mean another collection.
 func TestScanSkipsDeletedValues(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, p := range kvPaths() {
 		if p.transport != model.TransportTCP && p.policy != "fast" {
 			continue // A scan always uses messages.

@@ -18,7 +18,7 @@ import (
 // into the answers of a call, for one that is answered in pieces, and for missing keys.
 func TestGetsOfShardsTogether(t *testing.T) {
 	for _, tr := range oneSided {
-		s := startRecords(t, server.ServerOptions{Workers: 1, RecordShards: 3})
+		s := startRecords(t, server.Options{Workers: 1, RecordShards: 3})
 		other, err := s.CreateRecords("other", model.RecordsOptions{})
 		if err != nil {
 			t.Fatal(err)

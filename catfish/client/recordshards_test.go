@@ -49,7 +49,7 @@ func TestShardOf(t *testing.T) {
 func TestShardsHaveOwners(t *testing.T) {
 	const workers, n, keys = 3, 5, 100
 	for _, tr := range oneSided {
-		s := startRecords(t, server.ServerOptions{Workers: workers, RecordShards: n, Transports: slices.Clone(offered)})
+		s := startRecords(t, server.Options{Workers: workers, RecordShards: n, Transports: slices.Clone(offered)})
 		ctx := t.Context()
 		var clients sync.WaitGroup
 		var before []uint64
@@ -125,7 +125,7 @@ func TestShardsHaveOwners(t *testing.T) {
 // TestShardsWithoutLanes: a client of a server with one worker, or with a worker per
 // connection, opens no further connections.
 func TestShardsWithoutLanes(t *testing.T) {
-	for i, o := range []server.ServerOptions{{Workers: 1}, {WorkerPerConnection: true}} {
+	for i, o := range []server.Options{{Workers: 1}, {WorkerPerConnection: true}} {
 		o.RecordShards = 4
 		s := startRecords(t, o)
 		r := dialRecords(t, s, Options{Transport: oneSided[0], Policy: "fast"})
@@ -152,7 +152,7 @@ func TestShardsWithoutLanes(t *testing.T) {
 // TestGetManyOfShards: GetMany returns the records of all shards in the order of the keys,
 // also for keys that are missing or come twice, and reuses the caller's records.
 func TestGetManyOfShards(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{RecordShards: 4, Workers: 2})
+	s := startRecords(t, server.Options{RecordShards: 4, Workers: 2})
 	shards, err := s.RecordShards(testRecords)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestGetManyOfShards(t *testing.T) {
 // TestShardsAreCreatedAndDroppedAfterRestart: after a restart a client checks that the collection has
 // records before it deletes one. If it was dropped and created again, it opens the new one.
 func TestShardsAreCreatedAndDroppedAfterRestart(t *testing.T) {
-	s := startServer(t, server.ServerOptions{ClientCollections: 6, Workers: 2})
+	s := startServer(t, server.Options{ClientCollections: 6, Workers: 2})
 	ctx := t.Context()
 	var c [2]*Client
 	var r [2]*Records
@@ -233,13 +233,13 @@ func TestShardsAreCreatedAndDroppedAfterRestart(t *testing.T) {
 // TestShardNumbers: client and server refuse useless numbers of shards, and a divided
 // collection is not returned as a single Map.
 func TestShardNumbers(t *testing.T) {
-	s := startRecords(t, server.ServerOptions{RecordShards: 2})
+	s := startRecords(t, server.Options{RecordShards: 2})
 	c := dial(t, s, Options{})
 	for _, n := range []int{-1, model.MaxShards + 1, 1 << 20} {
 		o := model.RecordsOptions{Shards: n}
 		err := c.CreateRecords(t.Context(), "mine", o)
 		_, here := s.CreateRecordShards("mine", o)
-		_, served := server.NewServer(server.ServerOptions{Records: []string{"a"}, RecordShards: n})
+		_, served := server.NewServer(server.Options{Records: []string{"a"}, RecordShards: n})
 		for what, err := range map[string]error{"client": err, "server": here, "option": served} {
 			if want := fmt.Sprintf("%d shards, want 0 to %d", n, model.MaxShards); !errors.Is(err, model.ErrOption) || !bytes.Contains([]byte(err.Error()), []byte(want)) {
 				t.Errorf("%s, %d shards: %v", what, n, err)
@@ -249,7 +249,7 @@ func TestShardNumbers(t *testing.T) {
 	if _, err := s.CreateRecordShards("mine", model.RecordsOptions{Shards: model.MaxShards}); err != nil {
 		t.Error(err)
 	}
-	small := server.ServerOptions{Records: []string{"a"}, RecordShards: 3, SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}, Logger: quiet()}
+	small := server.Options{Records: []string{"a"}, RecordShards: 3, SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}, Logger: quiet()}
 	if _, err := server.NewServer(small); !errors.Is(err, model.ErrOption) {
 		t.Errorf("3 shards of 1 MiB: %v", err)
 	}
@@ -267,7 +267,7 @@ func TestShardNumbers(t *testing.T) {
 // TestLaneBreaks: when a lane breaks, its requests continue over new connections.
 func TestLaneBreaks(t *testing.T) {
 	for _, tr := range oneSided {
-		s := startRecords(t, server.ServerOptions{RecordShards: 2, Workers: 2})
+		s := startRecords(t, server.Options{RecordShards: 2, Workers: 2})
 		r := dialRecords(t, s, Options{Transport: tr, Policy: "fast"})
 		ctx := t.Context()
 		for i := range 10 {
@@ -297,7 +297,7 @@ func TestLaneBreaks(t *testing.T) {
 // TestScanOfShards: a scan of shards yields each record that stays, at least once, and
 // ends when the name comes to mean another collection between two shards.
 func TestScanOfShards(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Workers: 2})
+	s := startServer(t, server.Options{Workers: 2})
 	c := dial(t, s, Options{Transport: oneSided[0]})
 	ctx := t.Context()
 	r, err := c.Records("mine")

@@ -62,7 +62,7 @@ func TestStoppedReader(t *testing.T) {
 
 func testStops(t *testing.T, transport string) {
 	// Little memory, so that places are reused as soon as they may be.
-	s := startRecords(t, server.ServerOptions{SlabBytes: 4 << 20})
+	s := startRecords(t, server.Options{SlabBytes: 4 << 20})
 	m, err := s.Records(testRecords)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // no requests gets a heartbeat a second, and after its next request one at each
 // interval again.
 func TestIdleClientRests(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Transports: []string{model.TransportSHM}, Workers: 1})
+	s := startServer(t, server.Options{Transports: []string{model.TransportSHM}, Workers: 1})
 	idle := dial(t, s, Options{Transport: model.TransportSHM, Policy: "fast"})
 	busy := dial(t, s, Options{Transport: model.TransportSHM, Policy: "fast"})
 	ctx, cancel := context.WithCancel(t.Context())

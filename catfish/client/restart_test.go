@@ -17,13 +17,13 @@ import (
 // lives is a server that is stopped and started again at one address.
 type lives struct {
 	t    *testing.T
-	opts server.ServerOptions
+	opts server.Options
 	*server.Server
 	done chan error
 }
 
 func newLives(t *testing.T) *lives {
-	l := &lives{t: t, opts: server.ServerOptions{
+	l := &lives{t: t, opts: server.Options{
 		Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Logger: quiet(),
 		Transports: offered, Fabric: testFabric,
 	}}
@@ -195,7 +195,7 @@ func TestRestartedWithoutCollection(t *testing.T) {
 func TestNotReady(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, server.ServerOptions{
+			s := startServer(t, server.Options{
 				SlabBytes: 1 << 20, Collections: []string{"other"}, Loading: []string{model.DefaultCollection},
 			})
 			c := dial(t, s, p.options())
@@ -231,7 +231,7 @@ func TestNotReady(t *testing.T) {
 			}
 		})
 	}
-	_, err := server.NewServer(server.ServerOptions{Loading: []string{"unknown"}, Logger: quiet()})
+	_, err := server.NewServer(server.Options{Loading: []string{"unknown"}, Logger: quiet()})
 	if !errors.Is(err, model.ErrOption) {
 		t.Errorf("loading an unknown collection: %v", err)
 	}

@@ -12,7 +12,7 @@ import (
 // TestChooseAfterSessionEnds: a call that chose a session before it ended, and
 // asks the policy afterwards, does not read an unmapped mailbox.
 func TestChooseAfterSessionEnds(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Workers: 1})
+	s := startServer(t, server.Options{Workers: 1})
 	c := dial(t, s, Options{Transport: model.TransportSHM, Policy: "paper"})
 	old := c.conn.sessions.latest()
 	o, err := old.open(t.Context(), model.DefaultCollection)

@@ -28,7 +28,7 @@ func square(x, y float64) rstar.Rect {
 func TestOffloadNeedsNoWorker(t *testing.T) {
 	for _, tr := range oneSided {
 		t.Run(tr, func(t *testing.T) {
-			s := startServer(t, server.ServerOptions{})
+			s := startServer(t, server.Options{})
 			for i := range 500 {
 				if err := tree(t, s).Insert(square(float64(i), 0), uint64(i)); err != nil {
 					t.Fatal(err)
@@ -80,7 +80,7 @@ func TestRestart(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			sock := filepath.Join(t.TempDir(), "s")
 			run := func(listen string) (*server.Server, func()) {
-				s, err := server.NewServer(server.ServerOptions{
+				s, err := server.NewServer(server.Options{
 					Listen: listen, SocketPath: sock, SlabBytes: 16 << 20, Logger: quiet(),
 					Transports: offered, Fabric: testFabric,
 				})
@@ -166,7 +166,7 @@ func (q watchedQP) Post(wrs []rdma.WorkRequest) (int, error) {
 // never came.
 func TestWriteUnknownOutcome(t *testing.T) {
 	for _, tr := range oneSided {
-		s := startServer(t, server.ServerOptions{Workers: 1})
+		s := startServer(t, server.Options{Workers: 1})
 		posted := make(chan struct{}, 100)
 		c := dial(t, s, WithHooks(Options{Transport: tr}, func(h *wire.ClientHooks) {
 			h.Wrap = func(d rdma.Device) rdma.Device { return watched{d, posted} }
@@ -214,12 +214,12 @@ func TestNoServer(t *testing.T) {
 }
 
 func TestAddressInUse(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
-	_, err := server.NewServer(server.ServerOptions{Listen: s.Addr(), Logger: quiet()})
+	s := startServer(t, server.Options{})
+	_, err := server.NewServer(server.Options{Listen: s.Addr(), Logger: quiet()})
 	if !errors.Is(err, model.ErrInUse) || !strings.Contains(err.Error(), s.Addr()) {
 		t.Errorf("TCP address: %v", err)
 	}
-	_, err = server.NewServer(server.ServerOptions{SocketPath: s.SocketPath(), Logger: quiet()})
+	_, err = server.NewServer(server.Options{SocketPath: s.SocketPath(), Logger: quiet()})
 	if err == nil || !strings.Contains(err.Error(), s.SocketPath()) {
 		t.Errorf("socket: %v", err)
 	}
@@ -246,7 +246,7 @@ func TestVersionMismatch(t *testing.T) {
 		t.Errorf("newer server: %v", err)
 	}
 	// The server's side: a client of another version.
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, kind := range []uint16{wire.StreamSoft, wire.StreamTCP} {
 		c, err := net.Dial("tcp", s.Addr())
 		if err != nil {
@@ -262,7 +262,7 @@ func TestVersionMismatch(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	s := startServer(t, server.ServerOptions{})
+	s := startServer(t, server.Options{})
 	for _, c := range []struct {
 		opts Options
 		want string
@@ -288,12 +288,12 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%+v: %v", c.opts, err)
 		}
 	}
-	plain := startServer(t, server.ServerOptions{Transports: []string{model.TransportSoft}})
+	plain := startServer(t, server.Options{Transports: []string{model.TransportSoft}})
 	_, err := Dial(t.Context(), plain.Addr(), Options{Transport: model.TransportOFI, Logger: quiet()})
 	if !errors.Is(err, model.ErrTransport) {
 		t.Errorf("ofi: %v", err)
 	}
-	for _, c := range []server.ServerOptions{
+	for _, c := range []server.Options{
 		{Workers: -1}, {Workers: 1, WorkerPerConnection: true}, {HeartbeatInterval: time.Microsecond}, {Transports: []string{"ib"}},
 		{Collections: []string{""}}, {NodeBytes: 1000}, {SlabBytes: 10}, {Strategy: 2}, {Strategy: -1},
 	} {
@@ -306,7 +306,7 @@ func TestBadOptions(t *testing.T) {
 }
 
 func TestPinnedTransportMissing(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Transports: []string{model.TransportSoft}})
+	s := startServer(t, server.Options{Transports: []string{model.TransportSoft}})
 	_, err := Dial(t.Context(), s.Addr(), Options{Transport: "shm", Logger: quiet()})
 	if !errors.Is(err, model.ErrTransport) || !strings.Contains(err.Error(), "does not offer") {
 		t.Errorf("%v", err)
@@ -315,7 +315,7 @@ func TestPinnedTransportMissing(t *testing.T) {
 	if i := c.Info(); i.Transport != model.TransportSoft || !strings.Contains(i.Reason, "not shm") {
 		t.Errorf("auto chose %s because %q", i.Transport, i.Reason)
 	}
-	s = startServer(t, server.ServerOptions{})
+	s = startServer(t, server.Options{})
 	c = dial(t, s, Options{})
 	if i := c.Info(); i.Transport != model.TransportSHM || i.Reason != "same host" {
 		t.Errorf("auto chose %s because %q", i.Transport, i.Reason)
@@ -323,7 +323,7 @@ func TestPinnedTransportMissing(t *testing.T) {
 }
 
 func TestCollections(t *testing.T) {
-	s := startServer(t, server.ServerOptions{Collections: []string{"roads"}})
+	s := startServer(t, server.Options{Collections: []string{"roads"}})
 	if got := s.Collections(); !slices.Equal(got, []string{"default", "roads"}) {
 		t.Fatal(got)
 	}
@@ -354,7 +354,7 @@ func TestCollections(t *testing.T) {
 
 // TestSlabFull: an insert into a full slab changes nothing, and its error names the option.
 func TestSlabFull(t *testing.T) {
-	s := startServer(t, server.ServerOptions{SlabBytes: 1 << 20})
+	s := startServer(t, server.Options{SlabBytes: 1 << 20})
 	c := dial(t, s, Options{})
 	items := make([]rstar.Item, 100_000)
 	for i := range items {

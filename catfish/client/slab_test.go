@@ -46,7 +46,7 @@ func (p *pinning) may(limit int) {
 // startPinning starts a server whose device of a transport pins memory.
 func startPinning(t *testing.T, of string, transports ...string) (*server.Server, *pinning) {
 	p := &pinning{limit: 1 << 30}
-	s := startServer(t, server.WithServerHooks(server.ServerOptions{Transports: transports, SlabBytes: 64 << 20}, func(h *wire.ServerHooks) {
+	s := startServer(t, server.WithServerHooks(server.Options{Transports: transports, SlabBytes: 64 << 20}, func(h *wire.ServerHooks) {
 		h.FirstPinned = 1 << 20
 		h.Wrap = func(d rdma.Device) rdma.Device {
 			if d.Info().Provider != of {

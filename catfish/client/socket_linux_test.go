@@ -48,12 +48,12 @@ func TestTrustedServer(t *testing.T) {
 
 // TestHelloNamesTheSocketsUser: the hello names the socket's user, and clients compare.
 func TestHelloNamesTheSocketsUser(t *testing.T) {
-	s := startServer(t, server.ServerOptions{SlabBytes: 1 << 20})
+	s := startServer(t, server.Options{SlabBytes: 1 << 20})
 	h, err := wire.AskHello(context.Background(), s.Addr())
 	if err != nil || h.UID == nil || *h.UID != uint32(os.Geteuid()) {
 		t.Errorf("hello %+v, %v", h, err)
 	}
-	only := startServer(t, server.ServerOptions{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}})
+	only := startServer(t, server.Options{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}})
 	if h, err := wire.AskHello(context.Background(), only.Addr()); err != nil || h.UID != nil {
 		t.Errorf("without a socket: %+v, %v", h, err)
 	}

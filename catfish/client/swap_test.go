@@ -48,7 +48,7 @@ func fill(t testing.TB, c *Client, name string, n int) {
 func TestSwap(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, server.WithServerHooks(server.ServerOptions{}, func(h *wire.ServerHooks) { h.NameLease = shortLease }))
+			s := startServer(t, server.WithServerHooks(server.Options{}, func(h *wire.ServerHooks) { h.NameLease = shortLease }))
 			o := p.options()
 			o = WithHooks(o, func(h *wire.ClientHooks) { h.NameLease, h.KeepYoung = shortLease, true })
 			c := dial(t, s, o)
@@ -108,7 +108,7 @@ func TestSwap(t *testing.T) {
 func TestSwapWhileReading(t *testing.T) {
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, server.WithServerHooks(server.ServerOptions{}, func(h *wire.ServerHooks) { h.NameLease = shortLease }))
+			s := startServer(t, server.WithServerHooks(server.Options{}, func(h *wire.ServerHooks) { h.NameLease = shortLease }))
 			o := p.options()
 			o = WithHooks(o, func(h *wire.ClientHooks) { h.NameLease = shortLease })
 			c := dial(t, s, o)
@@ -160,7 +160,7 @@ func TestSwapWhileReading(t *testing.T) {
 
 // TestSwapFixed: a name with options from the server's owner gets no data with other options.
 func TestSwapFixed(t *testing.T) {
-	s := startServer(t, server.ServerOptions{
+	s := startServer(t, server.Options{
 		Features: map[string]model.FeaturesOptions{"a": {}, "b": {Title: "other"}}, Transports: []string{model.TransportSoft},
 	})
 	if err := s.SwapCollections(t.Context(), "a", "b"); !errors.Is(err, model.ErrNotPermitted) {
@@ -178,7 +178,7 @@ func TestSwapFixed(t *testing.T) {
 	if ok, err := c.DropCollection(t.Context(), "c"); !ok || err != nil {
 		t.Error(ok, err)
 	}
-	closed := startServer(t, server.ServerOptions{ClientCollections: -1, Transports: []string{model.TransportSoft}})
+	closed := startServer(t, server.Options{ClientCollections: -1, Transports: []string{model.TransportSoft}})
 	if err := dial(t, closed, Options{Policy: "tcp"}).SwapCollections(t.Context(), "a", "b"); !errors.Is(err, model.ErrNotPermitted) {
 		t.Error(err)
 	}
@@ -188,7 +188,7 @@ func TestSwapFixed(t *testing.T) {
 func TestSwapKept(t *testing.T) {
 	dir := t.TempDir()
 	start := func() (*server.Server, *Client) {
-		s := startServer(t, server.ServerOptions{DataDir: dir, Transports: []string{model.TransportSoft}})
+		s := startServer(t, server.Options{DataDir: dir, Transports: []string{model.TransportSoft}})
 		if err := s.WaitReady(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +219,7 @@ func TestSwapKept(t *testing.T) {
 func TestSwapBetweenWatchRequests(t *testing.T) {
 	for _, how := range watchPaths {
 		t.Run(how, func(t *testing.T) {
-			s := startServer(t, server.WithServerHooks(server.ServerOptions{}, func(h *wire.ServerHooks) { h.NameLease = shortLease }))
+			s := startServer(t, server.WithServerHooks(server.Options{}, func(h *wire.ServerHooks) { h.NameLease = shortLease }))
 			c := dial(t, s, messagesOnly(cmp.Or(strings.TrimPrefix(how, "local"), model.TransportTCP)))
 			for name, want := range map[string]error{"swapped": store.ErrLagged, "made again": store.ErrLagged, "dropped": model.ErrUnknownCollection} {
 				fill(t, c, "a", 1)

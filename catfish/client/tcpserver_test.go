@@ -37,7 +37,7 @@ func (l *logLines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l
 // TestLogFlood: hostile connections make a handful of log lines, which count all of them.
 func TestLogFlood(t *testing.T) {
 	var log logLines
-	s, err := server.NewServer(server.ServerOptions{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}, Logger: log.logger()})
+	s, err := server.NewServer(server.Options{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}, Logger: log.logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestWorkerPerConnection(t *testing.T) {
 	for _, tr := range oneSided {
 		for _, policy := range []string{"fast", "fast-polling", "fast-polling-cq"} {
 			t.Run(tr+"/"+policy, func(t *testing.T) {
-				s := startServer(t, server.ServerOptions{WorkerPerConnection: true, Transports: []string{tr}})
+				s := startServer(t, server.Options{WorkerPerConnection: true, Transports: []string{tr}})
 				stats := func() model.TransportStats { return s.Stats().Transports[0] }
 				if st := stats(); len(st.Workers) != 0 || st.Workers == nil { // nil is null in JSON
 					t.Fatalf("workers %#v without a connection, want an empty list", st.Workers)
@@ -87,7 +87,7 @@ func TestWorkerPerConnection(t *testing.T) {
 func TestPausedConnectionWorkers(t *testing.T) {
 	moreProcs(t, 8)
 	for _, p := range append(pollingPaths(), path{transport: oneSided[0], policy: "fast"}) {
-		opts := server.ServerOptions{WorkerPerConnection: true, Transports: []string{p.transport}}
+		opts := server.Options{WorkerPerConnection: true, Transports: []string{p.transport}}
 		s, other := startServer(t, opts), startServer(t, opts)
 		dial(t, s, p.options()).Close()
 		eventually(t, "its worker has ended", func() bool { return s.Stats().Transports[0].EndedWorkers == 1 })

@@ -64,6 +64,7 @@ type FeatureQuery struct {
 	Fields FeatureFields
 }
 
+// OfStore returns the query as the store has it.
 func (q *FeatureQuery) OfStore() query.Query {
 	return query.Query{
 		Area: q.Area, Relation: q.Relation, Filter: q.Filter, Limit: q.Limit,
@@ -83,6 +84,7 @@ type NearestQuery struct {
 	Fields FeatureFields // as of a FeatureQuery
 }
 
+// OfStore returns the query as the store has it.
 func (q *NearestQuery) OfStore() query.NearestQuery {
 	return query.NearestQuery{
 		X: q.X, Y: q.Y, K: q.K, Within: q.Within, Filter: q.Filter, Fields: feature.Selection(q.Fields),

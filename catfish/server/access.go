@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// A server with keys (ServerOptions.Keys) serves only clients that have one. A key is
+// A server with keys (Options.Keys) serves only clients that have one. A key is
 // too long for the hello of a connection over RDMA, so a client shows it once, over
 // the TCP port, and gets a ticket of 63 bits for it:
 //

@@ -48,7 +48,7 @@ func TestEveryKindHasARole(t *testing.T) {
 // old one.
 func TestRolesOfANewCollection(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"mine*:admin"}})
-	s := startServer(t, ServerOptions{Keys: keys})
+	s := startServer(t, Options{Keys: keys})
 	g, err := s.access.byKey(k[0])
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestRolesOfANewCollection(t *testing.T) {
 // A backup contains all collections, and only an admin of all may make it.
 func TestRoleOfBackups(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:write", "a*:admin", "default:admin"}}, access.Entry{Roles: []string{"*:admin"}})
-	s := startServer(t, ServerOptions{Keys: keys})
+	s := startServer(t, Options{Keys: keys})
 	for i, want := range []error{access.ErrPermission, nil} {
 		g, err := s.access.byKey(k[i])
 		if err != nil {
@@ -105,7 +105,7 @@ func TestRoleOfBackups(t *testing.T) {
 func TestRoleOfSwaps(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"a:admin", "*:write"}}, access.Entry{Roles: []string{"b:admin"}},
 		access.Entry{Roles: []string{"a:admin", "b:admin"}})
-	s := startServer(t, ServerOptions{Keys: keys})
+	s := startServer(t, Options{Keys: keys})
 	for i, want := range []error{access.ErrPermission, access.ErrPermission, nil} {
 		g, err := s.access.byKey(k[i])
 		if err != nil {
@@ -128,7 +128,7 @@ func TestMayBatch(t *testing.T) {
 	keys, file, k := keyFile(t, access.Entry{Roles: []string{"default:read"}},
 		access.Entry{Roles: []string{"default:read"}, Rate: 1000}, access.Entry{Roles: []string{"x:read"}},
 		access.Entry{Name: "ended", Roles: []string{"default:read"}})
-	s := startServer(t, ServerOptions{Keys: keys})
+	s := startServer(t, Options{Keys: keys})
 	c, err := s.colls.byName(model.DefaultCollection)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestEndOfAKeyWakesWorkers(t *testing.T) {
 // The check of a request allocates nothing.
 func TestAccessAllocations(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:write"}})
-	s := startServer(t, ServerOptions{Keys: keys})
+	s := startServer(t, Options{Keys: keys})
 	g, err := s.access.byKey(k[0])
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +206,7 @@ func TestAccessAllocations(t *testing.T) {
 
 func BenchmarkAccess(b *testing.B) {
 	keys, _, k := keyFile(b, access.Entry{Roles: []string{"*:write"}})
-	s := startServer(b, ServerOptions{Keys: keys})
+	s := startServer(b, Options{Keys: keys})
 	g, err := s.access.byKey(k[0])
 	if err != nil {
 		b.Fatal(err)

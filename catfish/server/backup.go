@@ -11,7 +11,7 @@ import (
 )
 
 // Backup copies all kept collections, as they are at one moment, to a new directory of
-// that name in ServerOptions.BackupDir, while clients read and write, and checks the
+// that name in Options.BackupDir, while clients read and write, and checks the
 // copy. ErrNotPermitted: the server keeps nothing, or has no BackupDir. ErrBusy: another
 // backup is being made. disk.ErrExists: a backup of this name exists. disk.Restore makes
 // a data directory of a backup.

@@ -45,7 +45,7 @@ func dialKept(t *testing.T, s *Server, o client.Options) *client.Client {
 // TestKeptLoading: before the store is loaded a client can neither use a kept
 // collection nor make another one of that name.
 func TestKeptLoading(t *testing.T) {
-	o := ServerOptions{DataDir: t.TempDir(), Keep: []string{testKept}, Transports: []string{model.TransportTCP}, SlabBytes: 1 << 20, Logger: quiet()}
+	o := Options{DataDir: t.TempDir(), Keep: []string{testKept}, Transports: []string{model.TransportTCP}, SlabBytes: 1 << 20, Logger: quiet()}
 	s := &Server{opts: o}
 	s.features.s = s
 	for _, err := range []error{

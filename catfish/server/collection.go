@@ -203,7 +203,7 @@ func (cs *collections) adopt(c *collection) (*collection, error) {
 	defer cs.mu.Unlock()
 	switch other, err := cs.byName(c.name); {
 	case err == nil && other.kind() == c.kind():
-		return nil, fmt.Errorf("%w: collection %q is kept in the data directory, and to be in memory alone: keep it (ServerOptions.Keep, serve --keep), or name another",
+		return nil, fmt.Errorf("%w: collection %q is kept in the data directory, and to be in memory alone: keep it (Options.Keep, serve --keep), or name another",
 			store.ErrCollectionExists, c.name)
 	case err == nil:
 		return nil, fmt.Errorf("%w: collection %q is one of %s, and the store has one of %s", model.ErrKind, c.name, other.kind(), c.kind())

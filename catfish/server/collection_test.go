@@ -20,7 +20,7 @@ import (
 func TestManageCollections(t *testing.T) {
 	for _, p := range append(paths(), pollingPaths()...) {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, ServerOptions{SlabBytes: 1 << 20, Collections: []string{"fixed"}})
+			s := startServer(t, Options{SlabBytes: 1 << 20, Collections: []string{"fixed"}})
 			c := dial(t, s, p.options())
 			for range 2 { // once more changes nothing
 				if err := c.CreateCollection(t.Context(), "roads"); err != nil {
@@ -85,7 +85,7 @@ func TestManageCollections(t *testing.T) {
 // TestCollectionLimits: clients create as many as one host may, and none if
 // the server's are fixed. Dropped ones do not count.
 func TestCollectionLimits(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 512 << 10, ClientCollections: 3})
+	s := startServer(t, Options{SlabBytes: 512 << 10, ClientCollections: 3})
 	for _, tr := range append([]string{model.TransportTCP}, oneSided...) {
 		c := dial(t, s, client.Options{Transport: tr})
 		other := dial(t, s, client.Options{Transport: tr})
@@ -109,7 +109,7 @@ func TestCollectionLimits(t *testing.T) {
 		}
 		waitDropped(s)
 	}
-	fixed := startServer(t, ServerOptions{ClientCollections: -1})
+	fixed := startServer(t, Options{ClientCollections: -1})
 	if err := dial(t, fixed, client.Options{}).CreateCollection(t.Context(), "a"); !errors.Is(err, model.ErrNotPermitted) {
 		t.Errorf("fixed collections: %v", err)
 	}
@@ -129,7 +129,7 @@ func TestDropUnderSearches(t *testing.T) {
 	}
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
-			s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+			s := startServer(t, Options{SlabBytes: 1 << 20})
 			s.opts.Loading = []string{"churn"} // seen only when it is full
 			base := dial(t, s, p.options())
 			c, err := base.Collection("churn")
@@ -220,7 +220,7 @@ func TestDropUnderSearches(t *testing.T) {
 // TestCollectionNumbers: slots are used again, numbers are not, and an old
 // number reaches nothing.
 func TestCollectionNumbers(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 512 << 10, Transports: []string{model.TransportSoft}})
+	s := startServer(t, Options{SlabBytes: 512 << 10, Transports: []string{model.TransportSoft}})
 	var nums []uint32
 	for range 10 {
 		if _, err := s.CreateCollection("a"); err != nil {
@@ -252,7 +252,7 @@ func TestCollectionNumbers(t *testing.T) {
 // TestCollectionDroppedDuringRequest: a worker that holds a collection while it is dropped
 // does not answer that it is empty.
 func TestCollectionDroppedDuringRequest(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	s := startServer(t, Options{SlabBytes: 1 << 20})
 	tr, err := s.CreateCollection("a")
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestCollectionDroppedDuringRequest(t *testing.T) {
 // TestOlderServer: a client sends an older server no request that the server does not
 // know, and its error says so; where there is another way, the client takes it.
 func TestOlderServer(t *testing.T) {
-	s := startServer(t, ServerOptions{})
+	s := startServer(t, Options{})
 	s.mux.hello = func() wire.Hello {
 		h := s.hello()
 		h.Requests = 0

@@ -11,7 +11,7 @@ import (
 // TestServerWithoutRoom: clients that the server has no room for get an error with the limit, and
 // those of other transports are served.
 func TestServerWithoutRoom(t *testing.T) {
-	s := startServer(t, ServerOptions{Transports: []string{model.TransportSHM, model.TransportSoft}})
+	s := startServer(t, Options{Transports: []string{model.TransportSHM, model.TransportSoft}})
 	rest := s.streams.conns.Open("127.0.0.1", nil)
 	defer rest.Close()
 	if err := rest.Take(s.streams.conns.Use().Limit); err != nil {

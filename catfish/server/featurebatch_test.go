@@ -25,7 +25,7 @@ import (
 // those that cannot be batched, and those that fail, of several collections.
 func TestFindBatchMatchesSingleFinds(t *testing.T) {
 	for _, tr := range oneSided {
-		s := startFeatures(t, ServerOptions{Transports: []string{tr}, Workers: 1})
+		s := startFeatures(t, Options{Transports: []string{tr}, Workers: 1})
 		r := rand.New(rand.NewPCG(3, 1))
 		var all []model.Feature
 		for i := range 2000 {
@@ -142,7 +142,7 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 
 // A batch ends early, so that the answers of others do not wait for a large one.
 func TestFindBatchEndsAtLargeAnswer(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	c, err := s.colls.byName(testFeatures)
 	if err != nil {
 		t.Fatal(err)

@@ -230,7 +230,7 @@ func (s *Server) Features(name string) (*store.Collection, error) {
 
 // AlterFeatures replaces the title and the description of a collection of features
 // (store.Store.Alter). ErrNotPermitted: the collection's options are the owner's
-// (ServerOptions.Features), and the next start would set them again.
+// (Options.Features), and the next start would set them again.
 func (s *Server) AlterFeatures(name string, o model.FeaturesOptions) error {
 	if fixed, is := s.opts.Features[name]; is && fixed != o {
 		return fmt.Errorf("%w: collection %q has the options that the server was started with", model.ErrNotPermitted, name)

@@ -17,7 +17,7 @@ import (
 // feature until it expires, and then no more. The client's clock is wrong by as much as
 // the answer with the clock took.
 func TestFeaturesExpireMeanwhile(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	ctx := t.Context()
 	var clients []*model.Features
 	var slack time.Duration

@@ -70,7 +70,7 @@ func featureRequests(f testing.TB) map[fastmsg.Kind][][]byte {
 // FuzzFeatureService: a message about features with any content is answered, later or
 // at once, and leaves the server intact.
 func FuzzFeatureService(f *testing.F) {
-	s, err := NewServer(ServerOptions{
+	s, err := NewServer(Options{
 		SlabBytes: 4 << 20, Features: map[string]model.FeaturesOptions{testFeatures: {}}, Transports: []string{model.TransportSoft}, Logger: quiet(),
 	})
 	if err != nil {

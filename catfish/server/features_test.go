@@ -14,7 +14,7 @@ import (
 
 const testFeatures = "places"
 
-func startFeatures(t testing.TB, opts ServerOptions) *Server {
+func startFeatures(t testing.TB, opts Options) *Server {
 	opts.Features = map[string]model.FeaturesOptions{testFeatures: {}}
 	return startServer(t, opts)
 }

@@ -91,7 +91,7 @@ func TestWatch(t *testing.T) {
 	}
 	for _, how := range watchPaths {
 		t.Run(how, func(t *testing.T) {
-			s := startFeatures(t, ServerOptions{Workers: 1})
+			s := startFeatures(t, Options{Workers: 1})
 			f, ctx := watchedBy(t, s, how), t.Context()
 			var got []model.FeatureEvent
 			stands, ended := follow(ctx, f, q, func(e model.FeatureEvent) bool {
@@ -167,7 +167,7 @@ func watchOne(ctx context.Context, f *model.Features, q model.WatchQuery) (model
 func TestWatchEnds(t *testing.T) {
 	for _, how := range watchPaths {
 		t.Run(how, func(t *testing.T) {
-			s := startFeatures(t, ServerOptions{Workers: 1, Watch: store.WatchLimits{Changes: 4, WatcherAreas: 2}})
+			s := startFeatures(t, Options{Workers: 1, Watch: store.WatchLimits{Changes: 4, WatcherAreas: 2}})
 			f, ctx := watchedBy(t, s, how), t.Context()
 			var last uint64
 			put := func(id string) {

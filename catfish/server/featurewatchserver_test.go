@@ -88,7 +88,7 @@ func (p *polls) waiting() (n int) {
 func TestWatchesWait(t *testing.T) {
 	for _, transport := range allTransports {
 		t.Run(transport, func(t *testing.T) {
-			s := startFeatures(t, ServerOptions{Workers: 1})
+			s := startFeatures(t, Options{Workers: 1})
 			p, c := newPolls(t, s, transport)
 			f := dialFeatures(t, s, messagesOnly(transport))
 			answers := make(chan error, maxWatches)
@@ -151,7 +151,7 @@ func TestWatchesWait(t *testing.T) {
 
 // A source may have a quarter of all areas.
 func TestWatchBudget(t *testing.T) {
-	s := startFeatures(t, ServerOptions{Watch: store.WatchLimits{Areas: 8 * watchUnits}})
+	s := startFeatures(t, Options{Watch: store.WatchLimits{Areas: 8 * watchUnits}})
 	p, _ := newPolls(t, s, model.TransportTCP)
 	p.begin(1)
 	if _, err := p.poll(t.Context(), wire.WatchRequest{Id: 2}); !errors.Is(err, model.ErrBusy) {
@@ -165,7 +165,7 @@ func TestWatchBudget(t *testing.T) {
 
 // A lost answer is repeated, over the same connection and under the same id.
 func TestWatchLostAnswer(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	p, _ := newPolls(t, s, model.TransportTCP)
 	c, err := s.Features(testFeatures)
 	if err != nil {
@@ -197,7 +197,7 @@ func TestWatchLostAnswer(t *testing.T) {
 // The bytes of a watch's answer count against its source's share while the answer is
 // made, and no longer when it was given.
 func TestWatchAnswersAreCounted(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	p, _ := newPolls(t, s, model.TransportTCP)
 	c, err := s.Features(testFeatures)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 // its source's share of the server's memory. A search that exceeds it fails with an error
 // that says so, over a connection that stays.
 func TestFeatureWorkIsCounted(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	f := dialFeatures(t, s, client.Options{Transport: model.TransportTCP})
 	var all []model.Feature
 	for i := range 4000 {
@@ -100,7 +100,7 @@ func TestWorkStopsAfterDisconnect(t *testing.T) {
 // TestLongFilters: a worker does not compile a long filter, which takes up to 30 ms, but
 // leaves it to a work, unless the filter is cached. Answers and errors are the same.
 func TestLongFilters(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	f := dialFeatures(t, s, client.Options{Transport: model.TransportTCP})
 	if _, _, err := f.Put(t.Context(), model.Feature{ID: "a", Geometry: orb.Point{1, 1}, Properties: []byte(`{"n":1}`)}, kv.Condition{}); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestLongFilters(t *testing.T) {
 // and is safe to retry only if there were none.
 func TestDeleteWhereCounts(t *testing.T) {
 	var s *Server
-	s = startFeatures(t, ServerOptions{later: func(kind fastmsg.Kind, p []byte) pending {
+	s = startFeatures(t, Options{later: func(kind fastmsg.Kind, p []byte) pending {
 		if kind != wire.KindEraseWhere {
 			return nil
 		}

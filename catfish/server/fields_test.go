@@ -14,7 +14,7 @@ import (
 
 // Malformed requests are errors, by every transport, and change nothing.
 func TestHostileFields(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	c, err := s.colls.byName(testFeatures)
 	if err != nil {
 		t.Fatal(err)

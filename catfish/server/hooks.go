@@ -5,7 +5,7 @@ import (
 )
 
 // WithServerHooks returns options with hooks for tests of this module.
-func WithServerHooks(o ServerOptions, set func(*wire.ServerHooks)) ServerOptions {
+func WithServerHooks(o Options, set func(*wire.ServerHooks)) Options {
 	set(&o.hooks)
 	return o
 }

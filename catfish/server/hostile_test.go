@@ -16,7 +16,7 @@ import (
 
 // FuzzService: a message with any content gets an answer, and causes no panic.
 func FuzzService(f *testing.F) {
-	s, err := NewServer(ServerOptions{
+	s, err := NewServer(Options{
 		SlabBytes: 1 << 20, Records: []string{testRecords}, Transports: []string{model.TransportSoft}, Logger: quiet(),
 	})
 	if err != nil {
@@ -59,7 +59,7 @@ func FuzzService(f *testing.F) {
 // TestSilentFlood: connections without a preamble do not keep others waiting, and
 // there are never more than maxSilent of them.
 func TestSilentFlood(t *testing.T) {
-	s := startServer(t, ServerOptions{})
+	s := startServer(t, Options{})
 	var conns []net.Conn
 	defer func() {
 		for _, c := range conns {

@@ -112,7 +112,7 @@ func (c *committer) waiting() int {
 }
 
 // laterServer answers inserts into the default collection later.
-func laterServer(t testing.TB, opts ServerOptions) (*Server, *committer) {
+func laterServer(t testing.TB, opts Options) (*Server, *committer) {
 	c := &committer{}
 	c.room.L = &c.mu
 	opts.later = c.take
@@ -141,7 +141,7 @@ func TestAnsweredLater(t *testing.T) {
 	const n = 500
 	for _, transport := range allTransports {
 		t.Run(transport, func(t *testing.T) {
-			s, com := laterServer(t, ServerOptions{Workers: 1})
+			s, com := laterServer(t, Options{Workers: 1})
 			c := dial(t, s, messagesOnly(transport))
 			com.holdBack(n - 1)
 			var group sync.WaitGroup
@@ -181,7 +181,7 @@ func TestAnsweredLaterBesideOthers(t *testing.T) {
 	const objects, rounds = 30_000, 150
 	for _, transport := range allTransports {
 		t.Run(transport, func(t *testing.T) {
-			s, com := laterServer(t, ServerOptions{Workers: 1})
+			s, com := laterServer(t, Options{Workers: 1})
 			bigTree(t, s, objects)
 			c := dial(t, s, messagesOnly(transport))
 			var group sync.WaitGroup
@@ -222,7 +222,7 @@ func TestAnsweredLaterHungUp(t *testing.T) {
 	const n = 100
 	for _, transport := range allTransports {
 		t.Run(transport, func(t *testing.T) {
-			s, com := laterServer(t, ServerOptions{})
+			s, com := laterServer(t, Options{})
 			com.holdBack(2 * n)
 			hangUp := func() {
 				c := dial(t, s, messagesOnly(transport))
@@ -264,7 +264,7 @@ func TestAnsweredLaterHungUp(t *testing.T) {
 
 // Beyond maxLater a request is refused, and can be repeated.
 func TestAnsweredLaterBusy(t *testing.T) {
-	s, com := laterServer(t, ServerOptions{})
+	s, com := laterServer(t, Options{})
 	com.holdBack(2 * maxLater)
 	conn, err := wire.DialStream(t.Context(), s.Addr(), wire.StreamTCP)
 	if err != nil {
@@ -312,7 +312,7 @@ func BenchmarkLater(b *testing.B) {
 		for _, later := range []bool{false, true} {
 			for _, callers := range []int{1, 256} {
 				b.Run(fmt.Sprintf("transport=%s/later=%v/callers=%d", transport, later, callers), func(b *testing.B) {
-					s, com := laterServer(b, ServerOptions{Workers: 1})
+					s, com := laterServer(b, Options{Workers: 1})
 					com.off.Store(!later)
 					c := dial(b, s, messagesOnly(transport))
 					var group sync.WaitGroup

@@ -26,7 +26,7 @@ func (l *shortOf) Accept() (net.Conn, error) {
 
 // TestAcceptFails: a failed accept does not end the server.
 func TestAcceptFails(t *testing.T) {
-	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, SocketPath: filepath.Join(t.TempDir(), "s"), Logger: quiet()})
+	s, err := NewServer(Options{SlabBytes: 1 << 20, SocketPath: filepath.Join(t.TempDir(), "s"), Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func messagesOnly(transport string) client.Options {
 }
 
 // overMessages runs a test over each transport, by messages only.
-func overMessages(t *testing.T, opts ServerOptions, n int, run func(t *testing.T, s *Server, c *client.Client)) {
+func overMessages(t *testing.T, opts Options, n int, run func(t *testing.T, s *Server, c *client.Client)) {
 	for _, transport := range []string{model.TransportSHM, model.TransportSoft, model.TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
 			s := startServer(t, opts)
@@ -52,7 +52,7 @@ func overMessages(t *testing.T, opts ServerOptions, n int, run func(t *testing.T
 // Long requests get the same answers as short ones.
 func TestLongRequests(t *testing.T) {
 	const n = 100_000
-	overMessages(t, ServerOptions{}, n, func(t *testing.T, s *Server, c *client.Client) {
+	overMessages(t, Options{}, n, func(t *testing.T, s *Server, c *client.Client) {
 		ctx := context.Background()
 		got, err := c.Search(ctx, everything)
 		if err != nil {
@@ -98,7 +98,7 @@ func TestLongRequests(t *testing.T) {
 // A batch in which some searches are long, the first one or another.
 func TestLongSearchMany(t *testing.T) {
 	const n = 100_000
-	overMessages(t, ServerOptions{}, n, func(t *testing.T, s *Server, c *client.Client) {
+	overMessages(t, Options{}, n, func(t *testing.T, s *Server, c *client.Client) {
 		qs := []rstar.Rect{everything, square(0, 0), everything, square(2, 2), square(4, 4)}
 		found := make([]int, len(qs))
 		err := c.SearchMany(context.Background(), qs, func(i int, items []rstar.Item) error {
@@ -118,7 +118,7 @@ func TestLongSearchMany(t *testing.T) {
 // batches contain both.
 func TestLongSearchesTogether(t *testing.T) {
 	const n = 50_000
-	overMessages(t, ServerOptions{Workers: 1}, n, func(t *testing.T, s *Server, c *client.Client) {
+	overMessages(t, Options{Workers: 1}, n, func(t *testing.T, s *Server, c *client.Client) {
 		var group sync.WaitGroup
 		for i := range 16 {
 			group.Go(func() {
@@ -139,7 +139,7 @@ func TestLongSearchesTogether(t *testing.T) {
 }
 
 func TestAnswerLimits(t *testing.T) {
-	overMessages(t, ServerOptions{MaxResults: 1000}, 10_000, func(t *testing.T, s *Server, c *client.Client) {
+	overMessages(t, Options{MaxResults: 1000}, 10_000, func(t *testing.T, s *Server, c *client.Client) {
 		ctx := context.Background()
 		_, err := c.Search(ctx, everything)
 		if !errors.Is(err, model.ErrTooLarge) || !strings.Contains(err.Error(), "1000") {
@@ -164,7 +164,7 @@ func TestAnswerLimits(t *testing.T) {
 // A request that a budget refuses fails alone: its connection and the connection's other
 // requests continue.
 func TestAnswersOverBudget(t *testing.T) {
-	overMessages(t, ServerOptions{}, 100_000, func(t *testing.T, s *Server, c *client.Client) {
+	overMessages(t, Options{}, 100_000, func(t *testing.T, s *Server, c *client.Client) {
 		ctx := context.Background()
 		b := s.budgets.answers
 		source := "127.0.0.1"
@@ -194,7 +194,7 @@ func TestAnswersOverBudget(t *testing.T) {
 func TestLongRequestOfEndedConnection(t *testing.T) {
 	for _, transport := range []string{model.TransportSHM, model.TransportSoft, model.TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
-			s := startServer(t, ServerOptions{})
+			s := startServer(t, Options{})
 			bigTree(t, s, 200_000)
 			for range 5 {
 				c := dial(t, s, messagesOnly(transport))

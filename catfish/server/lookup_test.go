@@ -12,7 +12,7 @@ import (
 // open, nor while the opening ends, nor before all of the server's own collections are
 // made.
 func TestLookUpWhileOpening(t *testing.T) {
-	s := startServer(t, ServerOptions{DataDir: t.TempDir(), Keep: []string{testKept}})
+	s := startServer(t, Options{DataDir: t.TempDir(), Keep: []string{testKept}})
 	if err := s.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}

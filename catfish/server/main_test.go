@@ -27,7 +27,7 @@ var (
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
 // startServer serves until the test ends. Slabs are small: tests run many.
-func startServer(t testing.TB, opts ServerOptions) *Server {
+func startServer(t testing.TB, opts Options) *Server {
 	t.Helper()
 	if opts.SlabBytes == 0 {
 		opts.SlabBytes = 64 << 20

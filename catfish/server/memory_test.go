@@ -10,7 +10,7 @@ import (
 // Memory is given back after clients have made the server keep much in Go's heap:
 // answers, frames that soft has not sent yet, and bytes that other services report.
 func TestHeldBytes(t *testing.T) {
-	s := startServer(t, ServerOptions{})
+	s := startServer(t, Options{})
 	s.ShowBudgets(func() []model.BudgetStats {
 		return []model.BudgetStats{{Name: "bytes of uploads", Used: 100}, {Name: "connections", Used: 7}}
 	})

@@ -12,7 +12,7 @@ import (
 
 // meter counts a transport's requests by kind, and how long workers took for
 // them, for monitoring. It reads the clock twice for a request, some 80 ns, and makes
-// three additions; so a server has none unless ServerOptions.Meter is set.
+// three additions; so a server has none unless Options.Meter is set.
 //
 // The time is that of the worker: from when it takes a request to when its answer
 // is made. It includes neither the wait before nor the way to the client. Of a long
@@ -65,7 +65,7 @@ func (m *meter) observe(kind fastmsg.Kind, n int, d time.Duration, failed bool) 
 }
 
 // Requests returns the counts of requests, of the kinds that occurred; none
-// without ServerOptions.Meter.
+// without Options.Meter.
 func (s *Server) Requests() []model.RequestStats {
 	var l []model.RequestStats
 	for transport, m := range s.meters {
@@ -106,8 +106,8 @@ func addRequests(r, o *model.RequestStats) {
 	}
 }
 
-// newMeters returns none unless ServerOptions.Meter is set.
-func newMeters(o *ServerOptions) map[string]*meter {
+// newMeters returns none unless Options.Meter is set.
+func newMeters(o *Options) map[string]*meter {
 	if !o.Meter {
 		return nil
 	}

@@ -45,7 +45,7 @@ func TestObserve(t *testing.T) {
 
 // Without Meter there are no counts, and with it no allocation.
 func TestMeterCost(t *testing.T) {
-	s := startServer(t, ServerOptions{})
+	s := startServer(t, Options{})
 	dial(t, s, client.Options{})
 	if l := s.Requests(); len(l) != 0 {
 		t.Errorf("%v", l)

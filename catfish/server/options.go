@@ -20,9 +20,9 @@ import (
 // maxMaxResults is what fits into the largest answer that clients take.
 const maxMaxResults = (wire.MaxReply - wire.FrameBytes) / wire.ItemBytes
 
-// ServerOptions configures NewServer. The zero value serves an empty
+// Options configures NewServer. The zero value serves an empty
 // default collection on a free port, over every transport of this host.
-type ServerOptions struct {
+type Options struct {
 	// Listen is the TCP host:port; empty means 127.0.0.1:0, any port.
 	Listen string
 	// Transports lists some of shm, soft and ofi; nil means all that this
@@ -127,7 +127,7 @@ type ServerOptions struct {
 	later func(fastmsg.Kind, []byte) pending
 }
 
-func (o *ServerOptions) setDefaults() {
+func (o *Options) setDefaults() {
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:0"
 	}
@@ -171,7 +171,7 @@ func (o *ServerOptions) setDefaults() {
 // on any machine.
 const mostDefaultSlab = 1 << 40
 
-func (o *ServerOptions) validate() error {
+func (o *Options) validate() error {
 	for _, t := range o.Transports {
 		switch t {
 		case model.TransportSHM, model.TransportSoft, model.TransportTCP:
@@ -230,7 +230,7 @@ func (o *ServerOptions) validate() error {
 }
 
 // checkLoading finds a name in Loading that no collection would ever have.
-func (o *ServerOptions) checkLoading() error {
+func (o *Options) checkLoading() error {
 	for _, n := range o.Loading {
 		_, features := o.Features[n]
 		if n != model.DefaultCollection && !slices.Contains(o.Collections, n) && !slices.Contains(o.Keep, n) && !features {
@@ -240,6 +240,6 @@ func (o *ServerOptions) checkLoading() error {
 	return nil
 }
 
-func (o *ServerOptions) has(transport string) bool {
+func (o *Options) has(transport string) bool {
 	return slices.Contains(o.Transports, transport)
 }

@@ -12,7 +12,7 @@ import (
 // search, since every call begins with open. They stay connected meanwhile,
 // and continue when the collection is ready.
 
-// SetReady opens a collection of ServerOptions.Loading to clients.
+// SetReady opens a collection of Options.Loading to clients.
 func (s *Server) SetReady(name string) error {
 	c, err := s.colls.byName(name)
 	if err != nil {

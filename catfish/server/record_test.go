@@ -21,7 +21,7 @@ import (
 // recordingServer serves until stop, which ends the recording.
 func recordingServer(t *testing.T, opts RecordOptions) (s *Server, stop func() error) {
 	t.Helper()
-	s, err := NewServer(ServerOptions{
+	s, err := NewServer(Options{
 		SlabBytes: 64 << 20, SocketPath: filepath.Join(t.TempDir(), "s"), Transports: offered,
 		Fabric: testFabric, Collections: []string{"roads"}, Record: opts, Logger: quiet(),
 	})
@@ -156,7 +156,7 @@ func TestTicks(t *testing.T) {
 		{time.Second, 125 * time.Millisecond, 8, 50},
 		{10 * time.Second, 1250 * time.Millisecond, 8, 500},
 	} {
-		o := ServerOptions{HeartbeatInterval: c.interval}
+		o := Options{HeartbeatInterval: c.interval}
 		tick, phases := o.heartbeatPhases()
 		if tick != c.tick || phases != c.phases {
 			t.Errorf("heartbeats every %v: %d ticks of %v, want %d of %v", c.interval, phases, tick, c.phases, c.tick)

@@ -40,7 +40,7 @@ func numbered(seed uint64, n int) []byte {
 	return b[:n]
 }
 
-func startLarge(t *testing.T, o ServerOptions) *Server {
+func startLarge(t *testing.T, o Options) *Server {
 	o.MemoryLimit = largeMemory
 	o = WithServerHooks(o, neverResident)
 	if o.SlabBytes == 0 {
@@ -81,7 +81,7 @@ func nothingHeld(t *testing.T, s *Server) {
 func TestLargeValues(t *testing.T) {
 	for _, p := range largePaths() {
 		t.Run(p.name, func(t *testing.T) {
-			s := startLarge(t, ServerOptions{})
+			s := startLarge(t, Options{})
 			limit := s.mostValue()
 			if limit != 8<<20-5 {
 				t.Fatalf("limit of %d bytes", limit)
@@ -190,7 +190,7 @@ func TestUploadIsGivenUp(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			var now atomic.Int64
 			now.Store(int64(time.Hour))
-			s := startLarge(t, WithServerHooks(ServerOptions{}, func(h *wire.ServerHooks) { h.Now = func() time.Duration { return time.Duration(now.Load()) } }))
+			s := startLarge(t, WithServerHooks(Options{}, func(h *wire.ServerHooks) { h.Now = func() time.Duration { return time.Duration(now.Load()) } }))
 			m, err := s.Records(testRecords)
 			if err != nil {
 				t.Fatal(err)
@@ -239,7 +239,7 @@ func TestUploadIsGivenUp(t *testing.T) {
 // TestUploadsAreBounded: a source cannot hold more than its share by uploads. The source
 // that holds most makes room for another, and gets an error.
 func TestUploadsAreBounded(t *testing.T) {
-	s := startLarge(t, ServerOptions{})
+	s := startLarge(t, Options{})
 	share := s.budgets.answers.Use().Share
 	c := dial(t, s, client.Options{Transport: model.TransportTCP})
 	of := s.mostValue() - s.mostValue()%10_000

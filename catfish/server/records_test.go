@@ -24,7 +24,7 @@ func kvPaths() []path {
 
 const testRecords = "records"
 
-func startRecords(t testing.TB, opts ServerOptions) *Server {
+func startRecords(t testing.TB, opts Options) *Server {
 	opts.Records = []string{testRecords}
 	return startServer(t, opts)
 }
@@ -45,7 +45,7 @@ func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 // TestRecordsAreCreatedAndDropped: clients create collections of records and drop them; a new one
 // of the same name is another, also for clients that opened the old one.
 func TestRecordsAreCreatedAndDropped(t *testing.T) {
-	s := startServer(t, ServerOptions{})
+	s := startServer(t, Options{})
 	ctx := t.Context()
 	for _, p := range kvPaths() {
 		c := dial(t, s, p.options())

@@ -15,7 +15,7 @@ import (
 // TestShardsAreCreatedAndDropped: shards are listed, counted and dropped under the collection's
 // name alone, and they take places in the table, which a drop frees.
 func TestShardsAreCreatedAndDropped(t *testing.T) {
-	s := startServer(t, ServerOptions{ClientCollections: 6, Workers: 2})
+	s := startServer(t, Options{ClientCollections: 6, Workers: 2})
 	ctx := t.Context()
 	c := dial(t, s, client.Options{})
 	if err := c.CreateRecords(ctx, "mine", model.RecordsOptions{Shards: 7}); !errors.Is(err, model.ErrBusy) {
@@ -79,7 +79,7 @@ func TestShardsAreCreatedAndDropped(t *testing.T) {
 // TestWrongShard: a write to a shard that does not have the key is refused, and changes
 // nothing: a client that knows no shards, or other ones, loses no record.
 func TestWrongShard(t *testing.T) {
-	s := startRecords(t, ServerOptions{RecordShards: 2})
+	s := startRecords(t, Options{RecordShards: 2})
 	c, err := s.colls.byName(testRecords)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestWrongShard(t *testing.T) {
 // TestRolesOfShards: a key's role for the collection holds for all its shards.
 func TestRolesOfShards(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{testRecords + ":write"}}, access.Entry{Roles: []string{"other:write"}})
-	s := startRecords(t, ServerOptions{Keys: keys, RecordShards: 4, Workers: 2})
+	s := startRecords(t, Options{Keys: keys, RecordShards: 4, Workers: 2})
 	for _, p := range kvPaths() {
 		o := p.options()
 		o.Key, o.Collection, o.Shared = k[0], testRecords, new(client.Shared)

@@ -9,13 +9,13 @@ import (
 // lives is a server that is stopped and started again at one address.
 type lives struct {
 	t    *testing.T
-	opts ServerOptions
+	opts Options
 	*Server
 	done chan error
 }
 
 func newLives(t *testing.T) *lives {
-	l := &lives{t: t, opts: ServerOptions{
+	l := &lives{t: t, opts: Options{
 		Listen: ownAddr(), SocketPath: filepath.Join(t.TempDir(), "s"), SlabBytes: 1 << 20, Logger: quiet(),
 		Transports: offered, Fabric: testFabric,
 	}}
@@ -40,9 +40,4 @@ func (l *lives) stop() {
 	if err := <-l.done; err != nil {
 		l.t.Errorf("Serve: %v", err)
 	}
-}
-
-func (l *lives) restart() {
-	l.stop()
-	l.start()
 }

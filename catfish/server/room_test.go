@@ -24,7 +24,7 @@ func TestRefusedWhileMemoryIsFull(t *testing.T) {
 }
 
 func refusedWhileFull(t *testing.T, transport string) {
-	s := startFeatures(t, WithServerHooks(ServerOptions{SlabBytes: 1 << 20}, neverResident))
+	s := startFeatures(t, WithServerHooks(Options{SlabBytes: 1 << 20}, neverResident))
 	opts := client.Options{Transport: transport, Logger: quiet()}
 	c := dial(t, s, opts)
 	places, err := c.Features(testFeatures)
@@ -100,7 +100,7 @@ func neverResident(h *wire.ServerHooks) { h.Resident = never }
 // TestServerCountsRings: rings count in full, whatever size clients choose, and a
 // refusal names the limit.
 func TestServerCountsRings(t *testing.T) {
-	s := startServer(t, WithServerHooks(ServerOptions{SlabBytes: 1 << 20, MemoryLimit: minMemoryLimit}, neverResident))
+	s := startServer(t, WithServerHooks(Options{SlabBytes: 1 << 20, MemoryLimit: minMemoryLimit}, neverResident))
 	opts := client.Options{Transport: model.TransportSoft, Logger: quiet()}
 	dial(t, s, opts)
 	if used := s.budgets.rings.Use().Used; used != 576<<10 {
@@ -123,7 +123,7 @@ func TestServerCountsRings(t *testing.T) {
 // TestRingsThatMayBeFilledCount: trees stop growing while they and all rings, if filled,
 // would not fit together.
 func TestRingsThatMayBeFilledCount(t *testing.T) {
-	s := startServer(t, WithServerHooks(ServerOptions{SlabBytes: 1 << 20, MemoryLimit: 300 << 20}, neverResident))
+	s := startServer(t, WithServerHooks(Options{SlabBytes: 1 << 20, MemoryLimit: 300 << 20}, neverResident))
 	rings := s.budgets.rings.Open("a", nil)
 	defer rings.Close()
 	if err := rings.Take(150 << 20); err != nil {
@@ -161,7 +161,7 @@ func TestPartsOfMemory(t *testing.T) {
 // leaves nothing behind. No worker makes or drops a collection: it would wait for a
 // goroutine that waits for the disk.
 func TestCreateByDisconnectedClient(t *testing.T) {
-	s := startFeatures(t, ServerOptions{})
+	s := startFeatures(t, Options{})
 	options, err := wire.AppendFeaturesOptions(nil, model.FeaturesOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ import (
 // Server hosts named collections and answers clients over the transports of
 // its options. All methods are safe for concurrent use.
 type Server struct {
-	opts    ServerOptions
+	opts    Options
 	log     *slog.Logger
 	quiet   *quietlog.Handler // log's handler: peers cannot fill the log
 	bootID  uint64            // random at each start, so that clients notice a restart
@@ -79,7 +79,7 @@ type Server struct {
 
 // NewServer binds the address and opens the transports. The server answers no
 // client before Serve, but its collections can be filled. Always Close it.
-func NewServer(opts ServerOptions) (*Server, error) {
+func NewServer(opts Options) (*Server, error) {
 	opts.setDefaults()
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func NewServer(opts ServerOptions) (*Server, error) {
 	return s, err
 }
 
-func newServer(opts ServerOptions) (*Server, error) {
+func newServer(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, started: time.Now(),
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
@@ -268,7 +268,7 @@ func (s *Server) Addr() string { return s.ln.Addr().String() }
 // MaxResults is the largest answer in objects.
 func (s *Server) MaxResults() int { return s.opts.MaxResults }
 
-// WatchLimits are ServerOptions.Watch; 0: the default.
+// WatchLimits are Options.Watch; 0: the default.
 func (s *Server) WatchLimits() store.WatchLimits { return s.opts.Watch }
 
 // MemoryLimit is the memory that the server is to hold at most, in bytes.

@@ -15,7 +15,7 @@ import (
 // TestServiceAllocs: once its buffers are large enough, a service answers without
 // allocating. Under the race detector sync.Pool drops objects at random.
 func TestServiceAllocs(t *testing.T) {
-	s, err := NewServer(ServerOptions{SlabBytes: 1 << 20, Transports: []string{model.TransportTCP}, Logger: quiet()})
+	s, err := NewServer(Options{SlabBytes: 1 << 20, Transports: []string{model.TransportTCP}, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

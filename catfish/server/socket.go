@@ -32,7 +32,7 @@ func newSHMBudgets(memory int64) shmBudgets {
 
 // options returns the options of a server's device. A client's memory is its
 // mailbox and the ring for its answers.
-func (b shmBudgets) options(o *ServerOptions) shm.Options {
+func (b shmBudgets) options(o *Options) shm.Options {
 	return shm.Options{
 		SocketMode: o.SocketMode, MaxMapped: fastmsg.MailboxBytes + fastmsg.MaxRingBytes,
 		Silent: b.silent, Connections: b.connections, Mapped: b.mapped,

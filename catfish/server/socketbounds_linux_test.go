@@ -29,7 +29,7 @@ func (g greedy) Register(size int, access rdma.Access) (rdma.Region, error) {
 // TestServerMapsNoMoreThanARing: a client whose region is larger than any ring loses its
 // connection when the server first writes to it; other clients are not affected.
 func TestServerMapsNoMoreThanARing(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	s := startServer(t, Options{SlabBytes: 1 << 20})
 	good := dial(t, s, client.Options{Transport: model.TransportSHM})
 	before := s.shm.mapped.Use().Used
 	for range 3 {
@@ -53,7 +53,7 @@ func TestServerMapsNoMoreThanARing(t *testing.T) {
 
 // TestServerCountsConnections: connections are counted, including those of read channels.
 func TestServerCountsConnections(t *testing.T) {
-	s := startServer(t, ServerOptions{SlabBytes: 1 << 20})
+	s := startServer(t, Options{SlabBytes: 1 << 20})
 	dial(t, s, client.Options{Transport: model.TransportSHM, Policy: "offload"})
 	if u := s.shm.connections.Use(); u.Used != 2 || u.Limit != shm.MaxConnections() {
 		t.Errorf("%+v, want a ring connection and a read channel", u)

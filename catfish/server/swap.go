@@ -13,7 +13,7 @@ import (
 // for clients, and durably. It returns when no client reads by an old name any more,
 // which may take 10 s; calls that begin then see the new names. ErrKind: one is of
 // another kind. ErrNotPermitted: the server's owner has given the name other options
-// (ServerOptions.Features). Watchers of both end with store.ErrSwapped, which clients
+// (Options.Features). Watchers of both end with store.ErrSwapped, which clients
 // receive as store.ErrLagged.
 func (s *Server) SwapCollections(ctx context.Context, a, b string) error {
 	until, err := s.colls.swap(s, a, b)

@@ -11,7 +11,7 @@ import (
 // TestSwapTwice: a second swap of a name waits for the leases that the first one waits for.
 func TestSwapTwice(t *testing.T) {
 	const lease = time.Hour
-	s := startServer(t, WithServerHooks(ServerOptions{}, func(h *wire.ServerHooks) { h.NameLease = lease }))
+	s := startServer(t, WithServerHooks(Options{}, func(h *wire.ServerHooks) { h.NameLease = lease }))
 	for _, name := range []string{"a", "b", "c"} {
 		if _, err := s.CreateFeatures(name, model.FeaturesOptions{}); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 // them finds many objects in few nodes.
 func manyAt(t *testing.T, n int) (s *Server, search []byte) {
 	t.Helper()
-	s, err := NewServer(ServerOptions{SlabBytes: 16 << 20, Transports: []string{model.TransportTCP}, Logger: quiet()})
+	s, err := NewServer(Options{SlabBytes: 16 << 20, Transports: []string{model.TransportTCP}, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

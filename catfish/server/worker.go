@@ -173,7 +173,7 @@ const (
 
 // heartbeatPhases divides the interval between heartbeats into ticks. While the
 // server records, it has enough ticks that no record waits for long.
-func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
+func (o *Options) heartbeatPhases() (tick time.Duration, phases int) {
 	n := min(max(o.HeartbeatInterval/heartbeatTick, 1), heartbeatGroups)
 	if o.Record.File != "" {
 		n = max(n, (o.HeartbeatInterval+recording.Hold-1)/recording.Hold)

@@ -50,7 +50,7 @@ func TestConnectionWorkerFails(t *testing.T) {
 	for _, tr := range oneSided {
 		for _, fails := range []bool{true, false} {
 			log, made := &lines{}, make(chan rdma.CompletionQueue, 2)
-			s, err := NewServer(ServerOptions{WorkerPerConnection: true, Transports: []string{tr}, SlabBytes: 16 << 20,
+			s, err := NewServer(Options{WorkerPerConnection: true, Transports: []string{tr}, SlabBytes: 16 << 20,
 				SocketPath: t.TempDir() + "/s", Fabric: testFabric,
 				Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 			if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // MaxConnectionWorkers bounds the connections of a transport, if each has its
-// own worker (ServerOptions.WorkerPerConnection).
+// own worker (Options.WorkerPerConnection).
 const MaxConnectionWorkers = 1024
 
 // workers has the workers of one transport. Either their number is fixed, they are

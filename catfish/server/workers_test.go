@@ -26,7 +26,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 // error, and is served when another has disconnected.
 func TestConnectionWorkersAreBounded(t *testing.T) {
 	for _, tr := range oneSided {
-		s, err := NewServer(ServerOptions{WorkerPerConnection: true, Transports: []string{tr}, SlabBytes: 16 << 20,
+		s, err := NewServer(Options{WorkerPerConnection: true, Transports: []string{tr}, SlabBytes: 16 << 20,
 			SocketPath: t.TempDir() + "/s", Logger: quiet(), Fabric: testFabric})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +62,7 @@ func TestConnectionWorkersAreBounded(t *testing.T) {
 // TestPauseAndResumeAtOnce: after a concurrent pause and resume all workers are in
 // the state that the later call sets.
 func TestPauseAndResumeAtOnce(t *testing.T) {
-	s := startServer(t, ServerOptions{Workers: 4, Transports: oneSided[:1]})
+	s := startServer(t, Options{Workers: 4, Transports: oneSided[:1]})
 	ws := &s.fabrics[0].workers
 	c := dial(t, s, client.Options{Transport: oneSided[0], Policy: "fast"})
 	for range 300 {

@@ -17,7 +17,7 @@ import (
 	"github.com/catfish-index/catfish/rdma/soft"
 )
 
-// rdmaDevices lists this host's RDMA devices that fit f. A device that must be
+// RdmaDevices lists this host's RDMA devices that fit f. A device that must be
 // named, such as libfabric's tcp, counts if f names it.
 func RdmaDevices(f model.Fabric) []ofi.Fabric {
 	all, err := ofi.Discover()
@@ -31,7 +31,7 @@ func RdmaDevices(f model.Fabric) []ofi.Fabric {
 	})
 }
 
-// hostID identifies the running kernel, where the system names it.
+// HostID identifies the running kernel, where the system names it.
 func HostID() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -40,7 +40,7 @@ func HostID() string {
 	return strings.TrimSpace(string(b))
 }
 
-// deviceOptions open a device of any transport. A client's needs neither listen nor
+// DeviceOptions open a device of any transport. A client's needs neither listen nor
 // log.
 type DeviceOptions struct {
 	Fabric model.Fabric
@@ -51,7 +51,7 @@ type DeviceOptions struct {
 	Spin   time.Duration // for which a wait spins at most; 0: the default, negative: not at all
 }
 
-// openDevice opens the provider of a transport.
+// OpenDevice opens the provider of a transport.
 func OpenDevice(transport string, o DeviceOptions) (rdma.Device, error) {
 	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
 		return func(ctx context.Context, addr string) (net.Conn, error) {

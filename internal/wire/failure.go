@@ -12,13 +12,14 @@ import (
 // failureHead is code u16 and the number of items done before it u64.
 const failureHead = 10
 
+// AppendFailure appends a failure, and how many items were done before it.
 func AppendFailure(b []byte, err error, done uint64) []byte {
 	b = binary.LittleEndian.AppendUint16(b, status.Wire(err))
 	b = binary.LittleEndian.AppendUint64(b, done)
 	return append(b, err.Error()...)
 }
 
-// remoteError is a server's failure at the client: the server's text, and
+// RemoteError is a server's failure at the client: the server's text, and
 // the sentinel that its code stands for.
 type RemoteError struct {
 	sentinel error
@@ -38,6 +39,7 @@ func (e *RemoteError) Error() string {
 
 func (e *RemoteError) Unwrap() error { return e.sentinel }
 
+// GetFailure returns the error of a failure, a *RemoteError.
 func GetFailure(b []byte) error {
 	if len(b) < failureHead {
 		return fmt.Errorf("%w: failure of %d bytes, want at least %d", model.ErrProtocol, len(b), failureHead)

@@ -51,21 +51,21 @@ import (
 const (
 	NoArea = 0xff
 
-	// featureBytes bounds the features of an answer: 0.5 ms of a worker.
+	// FeatureBytes bounds the features of an answer: 0.5 ms of a worker.
 	FeatureBytes = 4 << 20
 	// Fields are sent to servers that know kindPick.
 	WithFields = 1
 	NearFields = 1 << 31
 
-	// maxStore bounds the places of a message.
+	// MaxStore bounds the places of a message.
 	MaxStore = 1024
-	// storeSays is sent to servers whose hello says that they know the flag.
+	// StoreSays is sent to servers whose hello says that they know the flag.
 	StoreSays = 1 << 31
 
 	OpenFeaturesBytes = OpenRecordsBytes + 32
 )
 
-// openFeatures is the answer to open where the collection has features:
+// OpenFeatures is the answer to open where the collection has features:
 // openRecords, and then the tree.
 //
 //	88 key u64 | 96 address u64 | 104 bytes u64 | 112 node bytes u32 | 116 space u32
@@ -77,6 +77,7 @@ type OpenFeatures struct {
 	Space     feature.Space
 }
 
+// Append appends the encoded form.
 func (o *OpenFeatures) Append(b []byte) []byte {
 	b = o.OpenRecords.Append(b)
 	b = binary.LittleEndian.AppendUint64(b, uint64(o.Tree.Key))
@@ -86,7 +87,7 @@ func (o *OpenFeatures) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(o.Space))
 }
 
-// getOpenFeatures decodes openFeaturesBytes.
+// GetOpenFeatures decodes openFeaturesBytes.
 func GetOpenFeatures(b []byte) (o OpenFeatures, err error) {
 	if o.OpenRecords, err = GetOpenRecords(b[:OpenRecordsBytes]); err != nil {
 		return o, err
@@ -102,6 +103,7 @@ func GetOpenFeatures(b []byte) (o OpenFeatures, err error) {
 	return o, nil
 }
 
+// AppendFeaturesOptions appends the options of a collection of features.
 func AppendFeaturesOptions(b []byte, o model.FeaturesOptions) ([]byte, error) {
 	text, err := json.Marshal(o)
 	if err != nil || len(text) > math.MaxUint16 {
@@ -110,6 +112,7 @@ func AppendFeaturesOptions(b []byte, o model.FeaturesOptions) ([]byte, error) {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(text))), text...), nil
 }
 
+// GetFeaturesOptions decodes options, and returns what follows them.
 func GetFeaturesOptions(b []byte) (o query.CollectionOptions, name string, err error) {
 	text, rest, err := CutText(b)
 	if err == nil {
@@ -121,7 +124,7 @@ func GetFeaturesOptions(b []byte) (o query.CollectionOptions, name string, err e
 	return o, string(rest), nil
 }
 
-// appendFeature adds a feature to an answer.
+// AppendFeature adds a feature to an answer.
 func AppendFeature(b []byte, f *query.Found) []byte {
 	head := Found{Revision: f.Revision, Expiry: f.Expiry, ValueBytes: uint32(len(f.Value))}
 	b = append(binary.LittleEndian.AppendUint16(b, uint16(len(f.ID))), f.ID...)
@@ -129,7 +132,7 @@ func AppendFeature(b []byte, f *query.Found) []byte {
 	return append(b, f.Value...)
 }
 
-// getFeature cuts a feature off an answer, to whose bytes it refers.
+// GetFeature cuts a feature off an answer, to whose bytes it refers.
 func GetFeature(b []byte) (f query.Found, rest []byte, err error) {
 	id, b, err := CutText(b)
 	if err != nil {
@@ -150,7 +153,7 @@ func GetFeature(b []byte) (f query.Found, rest []byte, err error) {
 	return f, b[head.ValueBytes:], nil
 }
 
-// stored is one place of a store request.
+// Stored is one place of a store request.
 type Stored struct {
 	Cond     uint32
 	Revision uint64
@@ -161,6 +164,7 @@ type Stored struct {
 
 const placeBytes = 20 // before the id
 
+// Append appends the encoded form.
 func (p *Stored) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, p.Cond)
 	b = binary.LittleEndian.AppendUint64(b, p.Revision)
@@ -169,7 +173,7 @@ func (p *Stored) Append(b []byte) []byte {
 	return append(b, p.Value...)
 }
 
-// getStored cuts one place off a request, to whose bytes its value refers.
+// GetStored cuts one place off a request, to whose bytes its value refers.
 func GetStored(b []byte) (p Stored, rest []byte, err error) {
 	if len(b) < placeBytes {
 		return p, nil, fmt.Errorf("%w: a place of %d bytes", model.ErrProtocol, len(b))

@@ -22,25 +22,26 @@ import (
 //	carries out nothing.
 const (
 	FrameBytes = 16
-	// maxRequest is the size of the largest request that a server takes.
+	// MaxRequest is the size of the largest request that a server takes.
 	MaxRequest = FrameBytes + HeadBytes + MaxBatch*ItemBytes
-	// maxReply is the size of the largest answer that a client takes: 25
+	// MaxReply is the size of the largest answer that a client takes: 25
 	// million items.
 	MaxReply = 1 << 30
 )
 
+// AppendFrame appends a message as plain sockets carry it.
 func AppendFrame(b []byte, kind fastmsg.Kind, id uint64, payload []byte) []byte {
 	return append(AppendFrameHead(b, kind, id, len(payload)), payload...)
 }
 
-// appendFrameHead begins a frame with a payload of n bytes.
+// AppendFrameHead begins a frame with a payload of n bytes.
 func AppendFrameHead(b []byte, kind fastmsg.Kind, id uint64, n int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(FrameBytes+n))
 	b = append(b, byte(kind), 0, 0, 0)
 	return binary.LittleEndian.AppendUint64(b, id)
 }
 
-// readFrame reads one message into buf, growing it as needed.
+// ReadFrame reads one message into buf, growing it as needed.
 func ReadFrame(r *bufio.Reader, buf []byte, limit int) (kind fastmsg.Kind, id uint64, payload []byte, err error) {
 	head, err := r.Peek(FrameBytes)
 	if err != nil {
@@ -66,7 +67,7 @@ func ReadFrame(r *bufio.Reader, buf []byte, limit int) (kind fastmsg.Kind, id ui
 	return kind, id, buf, nil
 }
 
-// fitReply turns an answer that is too large for clients into a failure, so
+// FitReply turns an answer that is too large for clients into a failure, so
 // that the connection remains usable for other requests.
 func FitReply(kind fastmsg.Kind, answer []byte) (fastmsg.Kind, []byte) {
 	if len(answer) <= MaxReply-FrameBytes {

@@ -40,13 +40,13 @@ const (
 	StreamTCP   = 3
 	StreamOFI   = 4
 
-	// preambleTimeout ends connections that send no preamble.
+	// PreambleTimeout ends connections that send no preamble.
 	PreambleTimeout = 5 * time.Second
 	// maxHello bounds the JSON that a client accepts.
 	maxHello = 64 << 10
 )
 
-// hello describes the server to clients.
+// Hello describes the server to clients.
 type Hello struct {
 	Version    string       `json:"version"`
 	Protocol   int          `json:"protocol"`
@@ -69,7 +69,7 @@ type Hello struct {
 	Ticket uint64 // obtained later by the client; 0: none is needed
 }
 
-// fabricHello is the server's fabric device.
+// FabricHello is the server's fabric device.
 type FabricHello struct {
 	Provider string `json:"provider"`
 	Device   string `json:"device"`
@@ -77,6 +77,7 @@ type FabricHello struct {
 	Addr     string `json:"addr"`
 }
 
+// Preamble returns the first bytes of a stream.
 func Preamble(version, kind uint16) [PreambleBytes]byte {
 	var b [PreambleBytes]byte
 	binary.LittleEndian.PutUint32(b[:], helloMagic)
@@ -85,7 +86,7 @@ func Preamble(version, kind uint16) [PreambleBytes]byte {
 	return b
 }
 
-// readPreamble returns the kind of stream that a peer opens.
+// ReadPreamble returns the kind of stream that a peer opens.
 func ReadPreamble(c net.Conn) (kind uint16, err error) {
 	var b [PreambleBytes]byte
 	if err := c.SetReadDeadline(time.Now().Add(PreambleTimeout)); err != nil {
@@ -105,7 +106,7 @@ func ReadPreamble(c net.Conn) (kind uint16, err error) {
 	return kind, c.SetReadDeadline(time.Time{})
 }
 
-// dialStream connects and sends the preamble.
+// DialStream connects and sends the preamble.
 func DialStream(ctx context.Context, addr string, kind uint16) (net.Conn, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -120,7 +121,7 @@ func DialStream(ctx context.Context, addr string, kind uint16) (net.Conn, error)
 	return c, nil
 }
 
-// askHello gets the hello of the server at addr.
+// AskHello gets the hello of the server at addr.
 func AskHello(ctx context.Context, addr string) (Hello, error) {
 	c, err := DialStream(ctx, addr, StreamHello)
 	if err != nil {
@@ -142,17 +143,18 @@ func AskHello(ctx context.Context, addr string) (Hello, error) {
 
 const intervalBits = 48 // of the hello's second word; below the worker
 
+// IntervalIn returns the heartbeat interval that a client asks for.
 func IntervalIn(hello []byte) time.Duration {
 	return time.Duration(binary.LittleEndian.Uint64(hello[8:]) & (1<<intervalBits - 1))
 }
 
-// askWorker makes a client's hello name a worker, from 0 on.
+// AskWorker makes a client's hello name a worker, from 0 on.
 func AskWorker(hello []byte, n int) []byte {
 	binary.LittleEndian.PutUint16(hello[14:], uint16(n+1))
 	return hello
 }
 
-// workerNamed returns the worker that a client's hello names.
+// WorkerNamed returns the worker that a client's hello names.
 func WorkerNamed(hello []byte) (n int, named bool) {
 	if len(hello) != ClientHelloBytes {
 		return 0, false
@@ -161,7 +163,7 @@ func WorkerNamed(hello []byte) (n int, named bool) {
 	return int(w) - 1, w > 0
 }
 
-// checkWorker refuses a hello that names another worker than worker number, counted
+// CheckWorker refuses a hello that names another worker than worker number, counted
 // from 1. 0: the worker serves one connection.
 func CheckWorker(hello []byte, number int) error {
 	if n, named := WorkerNamed(hello); named && n+1 != number {
@@ -205,6 +207,7 @@ const (
 	HelloPolling     = 1
 )
 
+// AppendClientHello appends what a client says of itself.
 func AppendClientHello(b []byte, boot uint64, interval time.Duration, polling bool) []byte {
 	b = binary.LittleEndian.AppendUint64(b, boot)
 	b = binary.LittleEndian.AppendUint64(b, uint64(interval))

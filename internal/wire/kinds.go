@@ -76,7 +76,7 @@ const (
 	KindPick
 	KindSwap
 
-	// lastRequest is in the hello, so that clients send no kind that this
+	// LastRequest is in the hello, so that clients send no kind that this
 	// server does not know. Kinds are only ever added, after the last one.
 	LastRequest = KindSwap
 
@@ -84,7 +84,7 @@ const (
 	KindFailure fastmsg.Kind = 65
 )
 
-// protocolVersion changes with wire.go, hello.go or the slab's layout.
+// ProtocolVersion changes with wire.go, hello.go or the slab's layout.
 const ProtocolVersion = 3
 
 const (
@@ -92,7 +92,7 @@ const (
 	ItemBytes = RectBytes + 8
 	HeadBytes = 8 // coll u32, argument u32
 
-	// maxBatch bounds insertMany, so that one message takes a worker about a
+	// MaxBatch bounds insertMany, so that one message takes a worker about a
 	// tenth of a millisecond, and fits into a quarter of a 64 KiB ring.
 	MaxBatch = 256
 
@@ -100,21 +100,23 @@ const (
 	// neighbours search a rectangle.
 	MaxNearest = 1 << 16
 
-	// maxMany bounds searchMany to the number of searches that a tree
+	// MaxMany bounds searchMany to the number of searches that a tree
 	// interleaves. Together, small searches take a worker 50 us.
 	MaxMany = 256
-	// manyBytes is the size at which the answer to a searchMany ends: 26,000
+	// ManyBytes is the size at which the answer to a searchMany ends: 26,000
 	// items. A longer answer would gain little, and cost memory with a
 	// thousand clients.
 	ManyBytes  = 1 << 20
 	Unanswered = math.MaxUint32
 )
 
+// AppendHead appends the collection and the argument of a request.
 func AppendHead(b []byte, coll, arg uint32) []byte {
 	b = binary.LittleEndian.AppendUint32(b, coll)
 	return binary.LittleEndian.AppendUint32(b, arg)
 }
 
+// AppendRect appends a rectangle.
 func AppendRect(b []byte, r rstar.Rect) []byte {
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MinX))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MinY))
@@ -122,22 +124,26 @@ func AppendRect(b []byte, r rstar.Rect) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(r.MaxY))
 }
 
+// AppendItem appends a rectangle with its number.
 func AppendItem(b []byte, it rstar.Item) []byte {
 	return binary.LittleEndian.AppendUint64(AppendRect(b, it.Rect), it.ID)
 }
 
+// F64 decodes a float64.
 func F64(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }
 
+// GetRect decodes a rectangle.
 func GetRect(b []byte) rstar.Rect {
 	_ = b[31]
 	return rstar.Rect{MinX: F64(b), MinY: F64(b[8:]), MaxX: F64(b[16:]), MaxY: F64(b[24:])}
 }
 
+// GetItem decodes a rectangle with its number.
 func GetItem(b []byte) rstar.Item {
 	return rstar.Item{Rect: GetRect(b), ID: binary.LittleEndian.Uint64(b[RectBytes:])}
 }
 
-// appendItems decodes an answer that consists of items.
+// AppendItems decodes an answer that consists of items.
 func AppendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
 	if len(b)%ItemBytes != 0 {
 		return dst, fmt.Errorf("%w: %d bytes of items, want a multiple of %d", model.ErrProtocol, len(b), ItemBytes)
@@ -148,7 +154,7 @@ func AppendItems(dst []rstar.Item, b []byte) ([]rstar.Item, error) {
 	return dst, nil
 }
 
-// openReply is the answer to open: where the slab of a collection is.
+// OpenReply is the answer to open: where the slab of a collection is.
 //
 //	0 coll u32 | 4 node bytes u32 | 8 slab key u64 | 16 slab address u64 | 24 slab bytes u64 | 32 boot id u64
 type OpenReply struct {
@@ -161,6 +167,7 @@ type OpenReply struct {
 
 const openReplyBytes = 40
 
+// Append appends the encoded form.
 func (o OpenReply) Append(b []byte) []byte {
 	b = AppendHead(b, o.Coll, o.NodeBytes)
 	b = binary.LittleEndian.AppendUint64(b, uint64(o.Base.Key))
@@ -169,6 +176,7 @@ func (o OpenReply) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, o.BootID)
 }
 
+// GetOpenReply decodes the answer to an open.
 func GetOpenReply(b []byte) (OpenReply, error) {
 	if len(b) != openReplyBytes {
 		return OpenReply{}, fmt.Errorf("%w: open answered %d bytes, want %d", model.ErrProtocol, len(b), openReplyBytes)

@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// clockBase is the zero of monotonic.
+// ClockBase is the zero of monotonic.
 var ClockBase = time.Now()
 
-// monotonic is the clock of leases, the same for all clients of the process, since
+// Monotonic is the clock of leases, the same for all clients of the process, since
 // they share kept references.
 func Monotonic() time.Duration { return time.Since(ClockBase) }
 
@@ -38,6 +38,6 @@ func Monotonic() time.Duration { return time.Since(ClockBase) }
 //
 // The permission to drop, and the owner of the budget, stay with the name.
 
-// nameLease is how long clients may read a name's memory without asking again: one
+// NameLease is how long clients may read a name's memory without asking again: one
 // message in 10 s costs nothing, and a swap is worth the wait.
 const NameLease = 10 * time.Second

@@ -12,7 +12,7 @@ import (
 // a request after the request has ended, so a slow caller blocks neither a search nor
 // the reuse of memory.
 
-// pageFeatures is how many features an unlimited search over a connection requests
+// PageFeatures is how many features an unlimited search over a connection requests
 // at a time.
 const PageFeatures = 1000
 
@@ -21,7 +21,7 @@ const PageFeatures = 1000
 // too many bytes.
 type finder func(ctx context.Context, q query.Query) (found []query.Found, more bool, err error)
 
-// inPages yields the features that match a query: at once if they are few, or else
+// InPages yields the features that match a query: at once if they are few, or else
 // in the order of ids, most at a time.
 func InPages(ctx context.Context, q query.Query, most int, find finder, yield func(*query.Found) (bool, error)) error {
 	few := q.Limit > 0 && q.Limit <= most || q.Limit == 0 && q.Area != nil
@@ -55,6 +55,7 @@ func InPages(ctx context.Context, q query.Query, most int, find finder, yield fu
 	}
 }
 
+// GiveAll yields what was found until yield wants no more.
 func GiveAll(found []query.Found, yield func(*query.Found) (bool, error)) (more bool, err error) {
 	for i := range found {
 		if more, err := yield(&found[i]); !more || err != nil {

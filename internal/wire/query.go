@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/store/query"
 )
 
-// cutText cuts off a text with its length in front, perhaps an empty one.
+// CutText cuts off a text with its length in front, perhaps an empty one.
 func CutText(b []byte) (text, rest []byte, err error) {
 	if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
 		return nil, nil, fmt.Errorf("%w: text in %d bytes", model.ErrProtocol, len(b))
@@ -21,6 +21,7 @@ func CutText(b []byte) (text, rest []byte, err error) {
 	return b[2 : 2+n], b[2+n:], nil
 }
 
+// AppendText appends a text behind its length.
 func AppendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
 }
@@ -32,7 +33,7 @@ const (
 	boxFindBytes = HeadBytes + queryBytes + 4 + boxBytes
 )
 
-// isBoxFind reports whether a message is a find by a box, in any order, with
+// IsBoxFind reports whether a message is a find by a box, in any order, with
 // no other parameter than a limit.
 func IsBoxFind(m *fastmsg.Message) bool {
 	// Limit; order, relation, shape, flags; bytes of cursor and filter; box.
@@ -41,7 +42,7 @@ func IsBoxFind(m *fastmsg.Message) bool {
 			uint64(query.AnyOrder)|uint64(query.ShapeBox)<<16
 }
 
-// getBoxFind decodes the box, relation and limit of a message that isBoxFind accepts.
+// GetBoxFind decodes the box, relation and limit of a message that isBoxFind accepts.
 func GetBoxFind(p []byte) (q query.BoxSearch) {
 	p = p[HeadBytes:]
 	q.Limit, q.Relation = int(binary.LittleEndian.Uint32(p)), feature.Relation(p[5])
@@ -51,6 +52,7 @@ func GetBoxFind(p []byte) (q query.BoxSearch) {
 	return q
 }
 
+// AppendSelection appends which parts of features are wanted.
 func AppendSelection(b []byte, s *feature.Selection) ([]byte, error) {
 	flags := byte(0)
 	if s.NoProperties {
@@ -72,6 +74,7 @@ func AppendSelection(b []byte, s *feature.Selection) ([]byte, error) {
 	return b, nil
 }
 
+// GetSelection decodes which parts of features are wanted.
 func GetSelection(b []byte) (s feature.Selection, rest []byte, err error) {
 	if len(b) < 3 || b[0] > 3 {
 		return s, nil, fmt.Errorf("%w: fields in %d bytes", model.ErrProtocol, len(b))
@@ -91,7 +94,7 @@ func GetSelection(b []byte) (s feature.Selection, rest []byte, err error) {
 	return s, b, nil
 }
 
-// getNames decodes a swap.
+// GetNames decodes a swap.
 func GetNames(p []byte) (a, b string, err error) {
 	x, p, err := CutText(p)
 	if err != nil {
@@ -104,6 +107,7 @@ func GetNames(p []byte) (a, b string, err error) {
 	return string(x), string(y), err
 }
 
+// AppendFindQuery appends a query in an area.
 func AppendFindQuery(b []byte, q *query.Query, space feature.Space) (_ []byte, err error) {
 	if len(q.Filter) > math.MaxUint16 || len(q.After) > math.MaxUint16 || q.Limit < 0 {
 		return b, fmt.Errorf("%w: limit %d, filter of %d bytes, cursor of %d", fault.ErrQuery, q.Limit, len(q.Filter), len(q.After))
@@ -145,6 +149,7 @@ func AppendFindQuery(b []byte, q *query.Query, space feature.Space) (_ []byte, e
 	return b, nil
 }
 
+// GetFindQuery decodes a query in an area.
 func GetFindQuery(b []byte) (q query.Query, err error) {
 	if len(b) < queryBytes {
 		return q, fmt.Errorf("%w: query of %d bytes", model.ErrProtocol, len(b))
@@ -196,6 +201,7 @@ func GetFindQuery(b []byte) (q query.Query, err error) {
 	return q, nil
 }
 
+// NearArgument is the argument of a request for the nearest.
 func NearArgument(q *query.NearestQuery) uint32 {
 	if q.Fields.All() {
 		return uint32(q.K)
@@ -203,6 +209,7 @@ func NearArgument(q *query.NearestQuery) uint32 {
 	return uint32(q.K) | NearFields
 }
 
+// AppendNear appends a query for the nearest.
 func AppendNear(b []byte, q *query.NearestQuery) (_ []byte, err error) {
 	if len(q.Filter) > math.MaxUint16 {
 		return b, fmt.Errorf("%w: filter of %d bytes", fault.ErrQuery, len(q.Filter))
@@ -216,6 +223,7 @@ func AppendNear(b []byte, q *query.NearestQuery) (_ []byte, err error) {
 	return append(b, q.Filter...), nil
 }
 
+// GetNear decodes a query for the nearest.
 func GetNear(k uint32, b []byte) (q query.NearestQuery, err error) {
 	fields := k&NearFields != 0
 	k &^= NearFields
@@ -236,7 +244,7 @@ func appendF64(b []byte, v float64) []byte {
 	return binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
 }
 
-// checkNearest is the server's check of a request's numbers.
+// CheckNearest is the server's check of a request's numbers.
 func CheckNearest(k uint32, within float64) error {
 	if k > MaxNearest {
 		return fmt.Errorf("%w: k is %d, limit %d", model.ErrTooLarge, k, MaxNearest)

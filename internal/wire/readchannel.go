@@ -11,10 +11,11 @@ import (
 const (
 	readChannelMagic = 0x4e4c4643 // "CFLN"
 	ReadChannelBytes = 16
-	// maxServedChannels bounds the read channels per transport.
+	// MaxServedChannels bounds the read channels per transport.
 	MaxServedChannels = 1 << 16
 )
 
+// ReadChannelPrivate is the private data of a read channel to the server of a boot id.
 func ReadChannelPrivate(boot uint64) []byte {
 	b := binary.LittleEndian.AppendUint32(nil, readChannelMagic)
 	b = binary.LittleEndian.AppendUint16(b, ProtocolVersion)
@@ -22,6 +23,7 @@ func ReadChannelPrivate(boot uint64) []byte {
 	return binary.LittleEndian.AppendUint64(b, boot)
 }
 
+// IsReadChannel reports whether private data is that of a read channel.
 func IsReadChannel(p []byte) bool {
 	return len(p) >= 4 && binary.LittleEndian.Uint32(p) == readChannelMagic
 }

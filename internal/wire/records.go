@@ -15,7 +15,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 )
 
-// appendPart begins the body of a part of a value.
+// AppendPart begins the body of a part of a value.
 func AppendPart(b []byte, at, of int) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(at))
 	return binary.LittleEndian.AppendUint32(b, uint32(of))
@@ -41,7 +41,7 @@ func AppendPart(b []byte, at, of int) []byte {
 // and when others need the room (limits.Account's cut). A client whose upload has
 // ended gets ErrBusy for its next part: nothing was changed, and it may begin again.
 
-// maxUploads is how many values a connection may be putting: enough that
+// MaxUploads is how many values a connection may be putting: enough that
 // some are in flight while one waits for its answer.
 const MaxUploads = 8
 
@@ -84,7 +84,7 @@ const (
 	PutBytes    = 20 // of put, after the head, before the key
 	PartBytes   = 8  // of part, after the head, before the value's bytes
 
-	// maxKeys bounds a get, maxRenewals a renew, under the writers' lock: some 50 us.
+	// MaxKeys bounds a get, maxRenewals a renew, under the writers' lock: some 50 us.
 	MaxKeys     = 256
 	MaxRenewals = 256
 	// A scan's answer ends after scanRecords records, scanBytes, or scanPieces of
@@ -94,15 +94,15 @@ const (
 	ScanBytes   = 256 << 10
 	ScanPieces  = 32
 	ScanValue   = 16 << 10
-	// mostValue is the largest value that a worker answers with at once, which
+	// MostValue is the largest value that a worker answers with at once, which
 	// takes it 0.1 ms; larger values are answered in steps (recordlargeget.go).
 	MostValue = 1 << 20
 )
 
-// isRecords reports whether a request is about records.
+// IsRecords reports whether a request is about records.
 func IsRecords(k fastmsg.Kind) bool { return k >= KindGet && k <= KindPart }
 
-// openRecords is the answer to the open of a collection of records: where the
+// OpenRecords is the answer to the open of a collection of records: where the
 // records and their keys are.
 //
 //	 0 coll u32 | 4 0 u32 | 8 keys' key u64 | 16 address u64 | 24 bytes u64 |
@@ -129,11 +129,11 @@ const (
 	OpenRecordsBytes = 88
 	OpenShardBytes   = OpenRecordsBytes + 16
 
-	// withShards in the table's byte of createRecords: shards follow.
+	// WithShards in the table's byte of createRecords: shards follow.
 	WithShards = 0x80
 )
 
-// shardAt says which shard is opened.
+// ShardAt says which shard is opened.
 type ShardAt struct {
 	Seed    uint64
 	Of      int // shards, 0: the collection is not divided
@@ -141,6 +141,7 @@ type ShardAt struct {
 	Workers int // how many workers of the transport own shards; 0: none
 }
 
+// Append appends the encoded form.
 func (o *OpenRecords) Append(b []byte) []byte {
 	b = AppendHead(b, o.Coll, 0)
 	for _, w := range []uint64{
@@ -158,6 +159,7 @@ func (o *OpenRecords) Append(b []byte) []byte {
 	return b
 }
 
+// GetOpenRecords decodes the answer to an open of records.
 func GetOpenRecords(b []byte) (o OpenRecords, err error) {
 	if len(b) != OpenRecordsBytes && len(b) != OpenShardBytes {
 		return o, fmt.Errorf("%w: open answered %d bytes, want %d or %d", model.ErrProtocol, len(b), OpenRecordsBytes, OpenShardBytes)
@@ -188,6 +190,7 @@ func getShardAt(b []byte) (ShardAt, error) {
 	return s, nil
 }
 
+// AppendRecordsOptions appends the options of a collection of records.
 func AppendRecordsOptions(b []byte, o model.RecordsOptions) []byte {
 	if o.Shards < 2 {
 		return append(b, byte(o.Table), byte(o.Items))
@@ -195,6 +198,7 @@ func AppendRecordsOptions(b []byte, o model.RecordsOptions) []byte {
 	return append(b, byte(o.Table)|WithShards, byte(o.Items), byte(o.Shards))
 }
 
+// GetRecordsOptions decodes options, and returns what follows them.
 func GetRecordsOptions(b []byte) (o model.RecordsOptions, rest []byte, err error) {
 	if len(b) < 2 {
 		return o, nil, fmt.Errorf("%w: collection of records described by %d bytes", model.ErrProtocol, len(b))
@@ -212,7 +216,7 @@ func GetRecordsOptions(b []byte) (o model.RecordsOptions, rest []byte, err error
 	return o, rest, nil
 }
 
-// found is the head of a record in the answer to a get or scan.
+// Found is the head of a record in the answer to a get or scan.
 type Found struct {
 	Revision   uint64 // 0: there is none
 	Expiry     time.Duration
@@ -220,6 +224,7 @@ type Found struct {
 	Flags      uint16
 }
 
+// Append appends the encoded form.
 func (f *Found) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, f.Revision)
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.Expiry))
@@ -227,7 +232,7 @@ func (f *Found) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(f.Flags))
 }
 
-// getFound decodes the found that b, of at least foundBytes, begins with.
+// GetFound decodes the found that b, of at least foundBytes, begins with.
 func GetFound(b []byte) Found {
 	_ = b[FoundBytes-1]
 	return Found{
@@ -236,11 +241,12 @@ func GetFound(b []byte) Found {
 	}
 }
 
+// AppendKey appends a key behind its length.
 func AppendKey(b, key []byte) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, uint16(len(key))), key...)
 }
 
-// cutKey decodes the key that b begins with.
+// CutKey decodes the key that b begins with.
 func CutKey(b []byte) (key, rest []byte, err error) {
 	if len(b) < 2 || len(b)-2 < int(binary.LittleEndian.Uint16(b)) {
 		return nil, nil, fmt.Errorf("%w: a key ends behind the request, %d bytes are left", model.ErrProtocol, len(b))
@@ -249,6 +255,7 @@ func CutKey(b []byte) (key, rest []byte, err error) {
 	return b[2:end], b[end:], nil
 }
 
+// ConditionOf is the argument of a write with a condition.
 func ConditionOf(c kv.Condition) uint32 {
 	f := uint32(0)
 	if c.IfAbsent {
@@ -260,6 +267,7 @@ func ConditionOf(c kv.Condition) uint32 {
 	return f
 }
 
+// GetCondition decodes the condition of a write.
 func GetCondition(arg uint32, revision uint64) (kv.Condition, error) {
 	c := kv.Condition{IfAbsent: arg&IfAbsent != 0}
 	if arg&^(IfAbsent|IfRevision) != 0 || (arg&IfRevision != 0) != (revision != 0) {
@@ -269,6 +277,7 @@ func GetCondition(arg uint32, revision uint64) (kv.Condition, error) {
 	return c, nil
 }
 
+// AppendCursor appends where a scan continues.
 func AppendCursor(b []byte, c cuckoo.Cursor) []byte {
 	b = binary.LittleEndian.AppendUint64(b, c.Moves)
 	b = binary.LittleEndian.AppendUint64(b, c.Next)
@@ -277,7 +286,7 @@ func AppendCursor(b []byte, c cuckoo.Cursor) []byte {
 	return append(AppendBool(b, c.Done), 0)
 }
 
-// getCursor decodes any bytes, at least cursorBytes: any cursor is safe.
+// GetCursor decodes any bytes, at least cursorBytes: any cursor is safe.
 func GetCursor(b []byte) cuckoo.Cursor {
 	_ = b[CursorBytes-1]
 	return cuckoo.Cursor{
@@ -286,16 +295,17 @@ func GetCursor(b []byte) cuckoo.Cursor {
 	}
 }
 
-// appendRevision appends the condition's revision, which put and remove begin with.
+// AppendRevision appends the condition's revision, which put and remove begin with.
 func AppendRevision(b []byte, r uint64) []byte { return binary.LittleEndian.AppendUint64(b, r) }
 
-// appendPut appends the rest of a put, except the value.
+// AppendPut appends the rest of a put, except the value.
 func AppendPut(b []byte, expiry uint64, flags uint16, key []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, expiry)
 	b = binary.LittleEndian.AppendUint16(b, flags)
 	return AppendKey(b, key)
 }
 
+// GetRevision decodes the answer to a write.
 func GetRevision(b []byte) (uint64, error) {
 	if len(b) != 8 {
 		return 0, fmt.Errorf("%w: put answered %d bytes, want 8", model.ErrProtocol, len(b))
@@ -303,10 +313,10 @@ func GetRevision(b []byte) (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// putArgument changes the argument of a request's head.
+// PutArgument changes the argument of a request's head.
 func PutArgument(b []byte, arg uint32) { binary.LittleEndian.PutUint32(b[4:], arg) }
 
-// getScan decodes the answer to a scan. A Record whose value was left out has a
+// GetScan decodes the answer to a scan. A Record whose value was left out has a
 // nil Value. The Records refer to b.
 func GetScan(b []byte) (l []model.Record, c cuckoo.Cursor, err error) {
 	if len(b) < CursorBytes {
@@ -337,7 +347,7 @@ func GetScan(b []byte) (l []model.Record, c cuckoo.Cursor, err error) {
 	return l, c, nil
 }
 
-// expires is the time of an expiry, zero for never.
+// Expires is the time of an expiry, zero for never.
 func Expires(e time.Duration) time.Time {
 	if e == 0 {
 		return time.Time{}
@@ -345,12 +355,13 @@ func Expires(e time.Duration) time.Time {
 	return time.Unix(0, int64(e))
 }
 
-// shardOf returns which of n shards has a key. Clients use the same function.
+// ShardOf returns which of n shards has a key. Clients use the same function.
 func ShardOf(seed uint64, key []byte, n int) int {
 	hi, _ := bits.Mul64(cuckoo.Hash(seed, key), uint64(n))
 	return int(hi)
 }
 
+// ShardName is the name of a shard of a collection.
 func ShardName(collection string, i int) string {
 	if i == 0 {
 		return collection

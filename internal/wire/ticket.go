@@ -34,16 +34,17 @@ const (
 	StreamKey       = 5
 	StreamTCPTicket = 6
 
-	// maxKey bounds the key that a server reads.
+	// MaxKey bounds the key that a server reads.
 	MaxKey = 1 << 10
 )
 
-// ticketAnswer is a server's answer to a key.
+// TicketAnswer is a server's answer to a key.
 type TicketAnswer struct {
 	Ticket uint64 `json:"ticket,string,omitempty"`
 	Error  string `json:"error,omitempty"`
 }
 
+// ReadInTime fills b, within the time for a preamble.
 func ReadInTime(c net.Conn, b []byte) error {
 	if err := c.SetReadDeadline(time.Now().Add(PreambleTimeout)); err != nil {
 		return err
@@ -54,7 +55,7 @@ func ReadInTime(c net.Conn, b []byte) error {
 	return c.SetReadDeadline(time.Time{})
 }
 
-// askTicket shows a key to the server at addr, and returns the ticket for it.
+// AskTicket shows a key to the server at addr, and returns the ticket for it.
 func AskTicket(ctx context.Context, addr, key string) (uint64, error) {
 	if key == "" {
 		return 0, fmt.Errorf("%w: the server at %s wants one; see Options.Key, or CATFISH_KEY and --key-file of the command line",
@@ -87,7 +88,7 @@ func AskTicket(ctx context.Context, addr, key string) (uint64, error) {
 	return a.Ticket, nil
 }
 
-// dialTCPBy connects a plain socket with a ticket, 0: without one.
+// DialTCPBy connects a plain socket with a ticket, 0: without one.
 func DialTCPBy(ctx context.Context, addr string, ticket uint64) (net.Conn, error) {
 	if ticket == 0 {
 		return DialStream(ctx, addr, StreamTCP)
@@ -102,17 +103,17 @@ func DialTCPBy(ctx context.Context, addr string, ticket uint64) (net.Conn, error
 	return c, nil
 }
 
-// addTicket puts a ticket into the hello of a ring.
+// AddTicket puts a ticket into the hello of a ring.
 func AddTicket(hello []byte, ticket uint64) []byte {
 	flags := hello[16:]
 	binary.LittleEndian.PutUint64(flags, binary.LittleEndian.Uint64(flags)|ticket<<1)
 	return hello
 }
 
-// ticketOf returns the ticket in the hello of a ring.
+// TicketOf returns the ticket in the hello of a ring.
 func TicketOf(hello []byte) uint64 { return binary.LittleEndian.Uint64(hello[16:]) >> 1 }
 
-// appendTicket appends a ticket to the hello of a read channel.
+// AppendTicket appends a ticket to the hello of a read channel.
 func AppendTicket(private []byte, ticket uint64) []byte {
 	if ticket == 0 {
 		return private

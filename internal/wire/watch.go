@@ -11,12 +11,13 @@ import (
 	"github.com/catfish-index/catfish/store/query"
 )
 
-// watchBytes is when an answer is full: some hundred events, and 1 ms of the
+// WatchBytes is when an answer is full: some hundred events, and 1 ms of the
 // smallest connection that is served well.
 const WatchBytes = 256 << 10
 
 const WatchAnswerBytes = 16 // before the events
 
+// AppendWatchHead appends what each answer to a watch begins with.
 func AppendWatchHead(b []byte, history, resume uint64) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, history), resume)
 }
@@ -47,7 +48,7 @@ const (
 	eventOld = 2 // the feature before the write follows
 )
 
-// watchRequest is a watch on the wire.
+// WatchRequest is a watch on the wire.
 type WatchRequest struct {
 	Coll, Flags       uint32
 	Id, From, History uint64
@@ -55,6 +56,7 @@ type WatchRequest struct {
 	Areas             []WatchedArea
 }
 
+// Append appends the encoded form.
 func (r *WatchRequest) Append(b []byte, space feature.Space) ([]byte, error) {
 	b = AppendHead(b, r.Coll, r.Flags)
 	b = binary.LittleEndian.AppendUint64(b, r.Id)
@@ -78,7 +80,7 @@ func (r *WatchRequest) Append(b []byte, space feature.Space) ([]byte, error) {
 	return b, nil
 }
 
-// getWatchHead decodes all but the areas, of which it returns the bytes.
+// GetWatchHead decodes all but the areas, of which it returns the bytes.
 func GetWatchHead(b []byte) (r WatchRequest, areas int, rest []byte, err error) {
 	if len(b) < watchHeadBytes {
 		return r, 0, nil, fmt.Errorf("%w: watch of %d bytes, want %d or more", model.ErrProtocol, len(b), watchHeadBytes)
@@ -90,7 +92,7 @@ func GetWatchHead(b []byte) (r WatchRequest, areas int, rest []byte, err error) 
 	return r, int(binary.LittleEndian.Uint32(b[28:])), b[32:], nil
 }
 
-// getWatchAreas decodes the areas, whose names and filters are in memory of their
+// GetWatchAreas decodes the areas, whose names and filters are in memory of their
 // own.
 func GetWatchAreas(n int, b []byte) (areas []WatchedArea, err error) {
 	for ; n > 0; n-- { // Each takes bytes, or ends this.
@@ -115,7 +117,7 @@ func GetWatchAreas(n int, b []byte) (areas []WatchedArea, err error) {
 	return areas, nil
 }
 
-// appendEvent adds an event to an answer; failed: why it could not be made.
+// AppendEvent adds an event to an answer; failed: why it could not be made.
 func AppendEvent(b []byte, e *query.Event, old bool, failed error) []byte {
 	kind, flags := byte(e.Kind), byte(0)
 	switch {
@@ -146,7 +148,7 @@ func AppendEvent(b []byte, e *query.Event, old bool, failed error) []byte {
 	return b
 }
 
-// getEvent cuts an event off an answer. failed: the server could not make it.
+// GetEvent cuts an event off an answer. failed: the server could not make it.
 func GetEvent(b []byte) (e model.FeatureEvent, rest []byte, failed, err error) {
 	if len(b) < eventBytes {
 		return e, nil, nil, fmt.Errorf("%w: an event of %d bytes", model.ErrProtocol, len(b))
@@ -196,13 +198,13 @@ func GetEvent(b []byte) (e model.FeatureEvent, rest []byte, failed, err error) {
 	return e, b, nil, nil
 }
 
-// watchedArea is a WatchArea as the store has it.
+// WatchedArea is a WatchArea as the store has it.
 type WatchedArea struct {
 	Name  string
 	Query query.Query
 }
 
-// areasOf returns the areas of a query.
+// AreasOf returns the areas of a query.
 func AreasOf(q *model.WatchQuery) []WatchedArea {
 	if len(q.Areas) == 0 {
 		return []WatchedArea{{Query: q.Query.OfStore()}}
