@@ -146,15 +146,20 @@ func checkPattern(e ast.Expr, all *int) error {
 	if !ok {
 		return nil // the checker has refused it
 	}
-	n, err := programSize(string(s))
-	if err != nil {
-		return err
+	_, err := patternSize(string(s), all)
+	return err
+}
+
+// patternSize returns the instructions of a pattern, and adds them to all.
+func patternSize(pattern string, all *int) (n int, err error) {
+	if n, err = programSize(pattern); err != nil {
+		return 0, err
 	}
 	if *all += n; *all > maxRegex {
-		return fmt.Errorf("the patterns so far compile to %d instructions, at most %d are allowed",
+		return 0, fmt.Errorf("the patterns so far compile to %d instructions, at most %d are allowed",
 			*all, maxRegex)
 	}
-	return nil
+	return n, nil
 }
 
 // programSize returns the number of instructions of a pattern.

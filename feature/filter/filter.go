@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"cel.dev/cel-go/common/cost"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/interpreter"
+
+	"github.com/catfish-index/catfish/feature"
 )
 
 // Options limit one expression. The zero value means the defaults.
@@ -54,6 +57,8 @@ type Input struct {
 	Revision   uint64    // `revision`
 	Expires    time.Time // `expires`; the zero time is never, null in CEL
 	Now        time.Time // `now`
+	// View of the feature, for Tree.Place.
+	View *feature.View
 }
 
 // Program is a compiled filter. It is safe for concurrent use.
@@ -62,6 +67,8 @@ type Program struct {
 	limit  uint64
 	eval   cel.Program
 	simple *simple // nil if the expression is not simple
+	root   int     // of simple
+	also   *Program
 	vars   sync.Pool
 }
 
@@ -97,6 +104,9 @@ func Compile(expr string, opts Options) (*Program, error) {
 			estimate.Min, opts.CostLimit)}
 	}
 	p := &Program{text: expr, limit: opts.CostLimit, simple: compileSimple(checked.NativeRep())}
+	if p.simple != nil {
+		p.root = len(p.simple.nodes) - 1
+	}
 	p.eval, err = env.Program(checked,
 		cel.EvalOptions(cel.OptOptimize),
 		cel.CostTracking(prices{}),
@@ -118,8 +128,21 @@ func (anySize) EstimateCallCost(string, string, *cost.AstNode, []cost.AstNode) *
 }
 
 // String returns the expression as it was given. It compiles to an equal
-// program on any machine.
-func (p *Program) String() string { return p.text }
+// program on any machine, unless it is of a Tree. "" of nil.
+func (p *Program) String() string {
+	if p == nil {
+		return ""
+	}
+	return p.text
+}
+
+// And is the program that holds where p and q do; nil holds everywhere.
+func (p *Program) And(q *Program) *Program {
+	if p == nil || q == nil {
+		return cmp.Or(p, q)
+	}
+	return &Program{text: q.text, limit: q.limit, eval: q.eval, simple: q.simple, root: q.root, also: q.also.And(p)}
+}
 
 // Match reports whether the filter is true for a feature. A member that the
 // feature does not have makes the filter unknown, which is no match (see the
@@ -142,6 +165,11 @@ func (p *Program) MatchContext(ctx context.Context, f Input) (bool, error) {
 
 // MatchIn is Match in steps, which take less than a millisecond; nil: in one.
 func (p *Program) MatchIn(f Input, steps Stepper) (bool, error) {
+	if p.also != nil {
+		if ok, err := p.also.MatchIn(f, steps); !ok || err != nil {
+			return false, err
+		}
+	}
 	if p.simple != nil {
 		return p.matchSimple(&f, steps)
 	}

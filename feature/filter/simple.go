@@ -2,6 +2,7 @@ package filter
 
 import (
 	"math"
+	"slices"
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
@@ -45,6 +46,16 @@ const (
 	opStartsWith
 	opEndsWith
 	opHasText // the field is a string that contains the literal
+
+	// Tests of other languages than CEL (tree.go).
+	opCompared // left with right, by how; unknown if either is null
+	opAmong    // left is one of the literals; unknown if it is null
+	opNull
+	opTime // left is a time
+	opLike
+	opSets // left and right as sets, by how
+	opPlace
+	opConstant // yes if left is not 0
 )
 
 // simple is a tree of tests. The root is the last node: children come before
@@ -52,6 +63,8 @@ const (
 type simple struct {
 	nodes []node
 	names []string // of properties that the fields begin with
+	// long: there may be more than maxNames.
+	long bool
 }
 
 type node struct {
@@ -59,6 +72,7 @@ type node struct {
 	left, right int // and, or, not: indexes of nodes
 	field       field
 	literals    []value // one, except for opIn
+	more        *more   // of tests of other languages
 }
 
 // field is what a test reads.
@@ -277,16 +291,7 @@ func (s *simple) indexed(c ast.CallExpr) (field, bool) {
 // below returns the field of that name in the object e.
 func (s *simple) below(e ast.Expr, name string) (field, bool) {
 	if e.Kind() == ast.IdentKind && e.AsIdent() == varProperties {
-		for i, n := range s.names {
-			if n == name {
-				return field{variable: varProperties, slot: i}, true
-			}
-		}
-		if len(s.names) == maxNames {
-			return field{}, false
-		}
-		s.names = append(s.names, name)
-		return field{variable: varProperties, slot: len(s.names) - 1}, true
+		return s.property(name)
 	}
 	f, ok := s.field(e)
 	if !ok || f.variable != varProperties {
@@ -294,4 +299,17 @@ func (s *simple) below(e ast.Expr, name string) (field, bool) {
 	}
 	f.path = append(f.path, name)
 	return f, true
+}
+
+// property returns the field of a property.
+func (s *simple) property(name string) (field, bool) {
+	i := slices.Index(s.names, name)
+	if i < 0 {
+		if len(s.names) >= maxNames && !s.long {
+			return field{}, false
+		}
+		i = len(s.names)
+		s.names = append(s.names, name)
+	}
+	return field{variable: varProperties, slot: i}, true
 }

@@ -37,7 +37,7 @@ type simpleRun struct {
 func (p *Program) matchSimple(f *Input, steps Stepper) (bool, error) {
 	run := simpleRun{s: p.simple, in: *f}
 	run.r.begin(f.Properties, p.limit, steps)
-	t := run.eval(len(p.simple.nodes) - 1)
+	t := run.eval(p.root)
 	if run.r.fault != sound {
 		return false, run.r.err(p)
 	}
@@ -69,6 +69,9 @@ func (x *simpleRun) eval(i int) truth {
 		return unknown
 	case opHas:
 		return x.has(&n.field)
+	}
+	if n.op >= opCompared {
+		return n.further(x)
 	}
 	v := x.value(&n.field)
 	if v.kind == missing {
@@ -167,7 +170,11 @@ var geometries = [...][]byte{
 func (x *simpleRun) slot(i int) []byte {
 	if !x.read {
 		x.read = true
-		x.r.findAll(x.s.names, x.found[:len(x.s.names)])
+		names := x.s.names[:min(len(x.s.names), maxNames)]
+		x.r.findAll(names, x.found[:len(names)])
+	}
+	if i >= maxNames {
+		return x.r.find(x.r.props, x.s.names[i])
 	}
 	return x.found[i]
 }

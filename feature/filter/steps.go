@@ -158,16 +158,22 @@ func (m *matching) Exec(f *interpreter.ExecutionFrame) ref.Val {
 		return failed
 	}
 	r := runOf(f)
-	found := false
-	if work := (len(s) + 1) * m.size; work <= stepBytes {
-		found = r.spend(work) && m.re.MatchString(string(s))
-	} else {
-		found = m.re.MatchReader(&characters{r: r, s: string(s), price: m.size})
-	}
+	found := matchPattern(r, m.re, m.size, string(s))
 	if r.fault != sound {
 		return types.WrapErr(errRead)
 	}
 	return types.Bool(found)
+}
+
+// matchPattern applies a pattern of that many instructions. The result means nothing after a fault.
+func matchPattern(r *reader, re *regexp.Regexp, size int, s string) bool {
+	if work := (len(s) + 1) * size; work <= stepBytes {
+		return r.spend(work) && re.MatchString(s)
+	}
+	of := *r // A copy: regexp would move the caller's to the heap.
+	found := re.MatchReader(&characters{r: &of, s: s, price: size})
+	*r = of
+	return found
 }
 
 func (m *matching) Eval(a interpreter.Activation) ref.Val {
@@ -199,19 +205,28 @@ func (o *folding) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	if failed != nil {
 		return failed
 	}
+	folded, ok := foldString(runOf(f), string(s))
+	if !ok {
+		return types.WrapErr(errRead)
+	}
+	return types.String(folded)
+}
+
+// foldString is foldCase of a string; false after a fault.
+func foldString(r *reader, rest string) (string, bool) {
 	var all strings.Builder
-	for r, fold, rest := runOf(f), cases.Fold(), string(s); rest != ""; {
+	for fold := cases.Fold(); rest != ""; {
 		n := min(foldBytes, len(rest))
 		for n < len(rest) && !utf8.RuneStart(rest[n]) {
 			n++
 		}
 		if !r.spend(n) {
-			return types.WrapErr(errRead)
+			return "", false
 		}
 		all.WriteString(fold.String(rest[:n]))
 		rest = rest[n:]
 	}
-	return types.String(all.String())
+	return all.String(), true
 }
 
 func (o *folding) Eval(a interpreter.Activation) ref.Val {
