@@ -42,9 +42,7 @@ type NearestQuery struct {
 	// 0: none.
 	Within float64
 	Filter string
-	// Match, if not nil, judges the features that pass the filter; it may be
-	// called again for one. It must not keep the feature.
-	Match  func(*Found) (bool, error)
+	Where  *filter.Program   // as of a Query
 	Fields feature.Selection // as of a Query
 	Pace   func() error      // as of a Query
 	Hold   func(bytes int64) error
@@ -95,7 +93,7 @@ func (p *PreparedNearest) set(q *NearestQuery, s feature.Space, compile func(str
 	if p.origin, err = feature.NewOrigin(s, orb.Point{q.X, q.Y}); err != nil {
 		return fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return p.pass.set(&Query{Filter: q.Filter}, s, compile)
+	return p.pass.set(&Query{Filter: q.Filter, Where: q.Where}, s, compile)
 }
 
 // everywhere intersects all boxes.

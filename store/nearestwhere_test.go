@@ -1,18 +1,18 @@
 package store
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/paulmach/orb"
 
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/kv"
 )
 
-// Match chooses before the features are counted, and its error ends the search.
-func TestNearestMatch(t *testing.T) {
+// Where chooses before the features are counted.
+func TestNearestWhere(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	for i := range 200 {
 		f := Feature{ID: fmt.Sprintf("%03d", i), Geometry: orb.Point{float64(i) / 10, 0}, Properties: fmt.Appendf(nil, `{"n":%d}`, i)}
@@ -20,7 +20,13 @@ func TestNearestMatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	q := NearestQuery{K: 3, Filter: "properties.n > 20", Match: func(f *Found) (bool, error) { return f.ID[2] == '7', nil }}
+	var tree filter.Tree
+	var sevens []filter.Operand
+	for n := 7; n < 200; n += 10 {
+		sevens = append(sevens, filter.Literal(int64(n)))
+	}
+	where := tree.Program("n ends in 7", tree.Among(tree.Property([][]string{{"n"}}), sevens))
+	q := NearestQuery{K: 3, Filter: "properties.n > 20", Where: where}
 	for _, within := range []float64{0, 5_000_000} {
 		q.Within = within
 		var ids []string
@@ -33,10 +39,5 @@ func TestNearestMatch(t *testing.T) {
 		if want := []string{"027", "037", "047"}; !slices.Equal(ids, want) {
 			t.Errorf("%q, want %q", ids, want)
 		}
-	}
-	bad := errors.New("bad")
-	q.Match = func(*Found) (bool, error) { return false, bad }
-	if err := c.Nearest(t.Context(), q, func(*Found) (bool, error) { return true, nil }); !errors.Is(err, bad) {
-		t.Error(err)
 	}
 }

@@ -22,6 +22,8 @@ type Query struct {
 	// Filter is a condition on properties, id, geometry type and times
 	// (package filter). Empty: none.
 	Filter string
+	// Where, if not nil, is a further condition. Only a Collection knows it, no client.
+	Where *filter.Program
 	// Limit is how many are wanted; 0: all. Limits apply to what has passed the
 	// filter.
 	Limit int
@@ -46,9 +48,6 @@ type Query struct {
 	// Rest, if not nil, is called before DeleteWhere waits for its writes: until
 	// Pace is called it needs no processor.
 	Rest func()
-	// Also, if not nil, is a further condition of DeleteWhere; of nothing else,
-	// since the caller of a search judges its results.
-	Also func(f *Found) (bool, error)
 	// Hold, if not nil, is called with the number of bytes that the search keeps, when
 	// that has changed by 64 KiB: of found entries and features, not looked at or given
 	// yet. At the end it is called with 0. Its error ends the search.
@@ -101,23 +100,22 @@ func Circle(x, y, radius float64) *Area {
 	return &Area{Shape: ShapeCircle, Centre: orb.Point{x, y}, Radius: radius}
 }
 
-// prepare makes p.area, in memory that p has, if it is a box.
-func (a *Area) prepare(p *Prepared, s feature.Space, r feature.Relation) (err error) {
+// Prepare checks an area. The relation is what must hold between a feature and the area.
+func (a *Area) Prepare(s feature.Space, r feature.Relation) (*feature.Query, error) {
+	return a.prepare(new(feature.Query), s, r)
+}
+
+// prepare is Prepare in memory for a box.
+func (a *Area) prepare(box *feature.Query, s feature.Space, r feature.Relation) (*feature.Query, error) {
 	switch a.Shape {
 	case ShapeBox:
-		if p.box == nil {
-			p.box = new(feature.Query)
-		}
-		p.area = p.box
-		return p.box.SetBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
+		return box, box.SetBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
 	case ShapePolygon:
-		p.area, err = feature.NewPolygon(s, a.Polygon, r)
-		return err
+		return feature.NewPolygon(s, a.Polygon, r)
 	case ShapeCircle:
-		p.area, err = feature.NewCircle(s, a.Centre, a.Radius, r)
-		return err
+		return feature.NewCircle(s, a.Centre, a.Radius, r)
 	}
-	return fmt.Errorf("%w: shape %d", ErrQuery, a.Shape)
+	return nil, fmt.Errorf("%w: shape %d", ErrQuery, a.Shape)
 }
 
 // Prepared is a Query for a space, ready for any number of features. It is safe
@@ -176,7 +174,10 @@ func (p *Prepared) set(q *Query, s feature.Space, compile func(string) (*filter.
 		return err
 	}
 	if q.Area != nil {
-		if err := q.Area.prepare(p, s, q.Relation); err != nil {
+		if p.box == nil {
+			p.box = new(feature.Query)
+		}
+		if p.area, err = q.Area.prepare(p.box, s, q.Relation); err != nil {
 			return fmt.Errorf("%w: area: %w", ErrQuery, err)
 		}
 		for _, b := range p.area.Boxes() {
@@ -203,17 +204,23 @@ func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 	if ok, err := p.inArea(f, s); !ok || err != nil {
 		return false, err
 	}
-	if p.filter == nil {
+	if p.filter == nil && p.Where == nil {
 		return true, nil
 	}
 	var steps filter.Stepper
 	if s != nil {
 		steps = s
 	}
-	return p.filter.MatchIn(filter.Input{
+	in := filter.Input{
 		ID: f.ID, Type: typeOf(&f.View), Properties: f.View.Properties(),
-		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)),
-	}, steps)
+		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)), View: &f.View,
+	}
+	if p.filter != nil {
+		if ok, err := p.filter.MatchIn(in, steps); !ok || err != nil || p.Where == nil {
+			return ok, err
+		}
+	}
+	return p.Where.MatchIn(in, steps)
 }
 
 // inArea decides about the area alone.

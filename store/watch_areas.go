@@ -67,6 +67,12 @@ func (s *areas) visit(boxes []feature.Box, f func(*area)) {
 // usual one takes some KB, the largest 300 KB.
 const maxFilters = 256
 
+// conditions are a query's, by which areas share their program.
+type conditions struct {
+	text  string
+	where *filter.Program
+}
+
 // sharedFilter is the program of all areas with the same filter.
 type sharedFilter struct {
 	program *filter.Program
@@ -101,17 +107,18 @@ func (w *Watcher) Add(name string, q Query) error {
 	if n := w.h.limits.WatcherAreas; w.weight+a.weight > n {
 		return fmt.Errorf("%w: %d areas of a watcher (area %q counts as %d)", ErrWatchLimit, n, name, a.weight)
 	}
-	if p.filter, err = w.filter(q.Filter); err != nil {
+	of := conditions{q.Filter, q.Where}
+	if p.filter, err = w.filter(of); err != nil {
 		return err
 	}
 	if err := w.h.add(a, w.started); err != nil {
 		return err
 	}
-	if q.Filter != "" {
-		shared := w.filters[q.Filter]
+	if of != (conditions{}) {
+		shared := w.filters[of]
 		if shared == nil {
 			shared = &sharedFilter{program: p.filter}
-			w.filters[q.Filter] = shared
+			w.filters[of] = shared
 		}
 		shared.areas++
 	}
@@ -121,18 +128,21 @@ func (w *Watcher) Add(name string, q Query) error {
 	return nil
 }
 
-// filter is the program of a text, nil of none. w.mu is held.
-func (w *Watcher) filter(text string) (*filter.Program, error) {
-	if text == "" {
+// filter is the program of the text, nil of none. w.mu is held.
+func (w *Watcher) filter(of conditions) (*filter.Program, error) {
+	if of == (conditions{}) {
 		return nil, nil
 	}
-	if f := w.filters[text]; f != nil {
+	if f := w.filters[of]; f != nil {
 		return f.program, nil
 	}
 	if len(w.filters) >= maxFilters {
 		return nil, fmt.Errorf("%w: %d different filters of a watcher", ErrWatchLimit, maxFilters)
 	}
-	f, err := filter.Compile(text, filter.Options{})
+	if of.text == "" {
+		return nil, nil
+	}
+	f, err := filter.Compile(of.text, filter.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
@@ -153,9 +163,10 @@ func (w *Watcher) Remove(name string) bool {
 	w.areas.remove(a)
 	delete(w.names, name)
 	w.weight -= a.weight
-	if shared := w.filters[a.p.Filter]; shared != nil {
+	of := conditions{a.p.Filter, a.p.Where}
+	if shared := w.filters[of]; shared != nil {
 		if shared.areas--; shared.areas == 0 {
-			delete(w.filters, a.p.Filter)
+			delete(w.filters, of)
 		}
 	}
 	return true

@@ -3,6 +3,7 @@ package cql2
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func TestTableOfLanguages(t *testing.T) {
 			continue
 		}
 		b, err := ParseJSON(codes[2], has)
-		if err != nil || a.Op != b.Op || a.Filter != b.Filter {
+		if err != nil || !reflect.DeepEqual(treeOf(codes[1], has), treeOf(codes[2], has)) {
 			t.Errorf("%s: %v, %+v\nand %s: %+v", codes[2], err, b, codes[1], a)
 		}
 		q := store.Query{Filter: codes[0]}
