@@ -29,10 +29,17 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / \
 		{ printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Each is a module, with what only it needs; tools and PEERS are others.
+MODULES    := . bench test
+# PKGS of one module are the root's.
+OF_PKGS    := $(if $(filter ./...,$(PKGS)),$(MODULES),.)
+
 .PHONY: build
-build: ## build bin/catfish, static, without cgo
+build: ## build bin/catfish and bin/catfish-bench, static, without cgo
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
 		-o $(BIN)/catfish ./cmd/catfish
+	cd bench && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
+		-o ../$(BIN)/catfish-bench ./cmd/catfish-bench
 
 .PHONY: demo
 demo: build ## a server and clients on real map data, and a page with both
@@ -41,7 +48,7 @@ demo: build ## a server and clients on real map data, and a page with both
 # Packages are tested in this order: those that take long do not wait until a
 # processor has nothing else to do. One more at a time than there are processors,
 # since tests wait for processes, files and time.
-LONG := ./catfish ./cmd/catfish ./rstar ./store ./internal/attack ./fastmsg
+LONG := ./catfish ./internal/cli ./rstar ./store ./fastmsg
 ATONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Remote readers of records and keys, whose tests run over each transport.
@@ -51,24 +58,24 @@ READERS := ./cuckoo/remote ./record/remote ./kv/remote
 GOTEST := $(GO) test -vet=off
 
 .PHONY: test
-test: ## test everything but bench and its commands, without cgo
-	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test(Bench.*|$(MEASURING))$$' $(LONG) $$($(GO) list ./... | grep -v /bench)
+test: ## test everything but bench, without cgo
+	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' $(LONG) ./...
+	cd test && CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./...
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
 
 .PHONY: test-bench
 test-bench: ## test the benchmarks, the simulator and the paper's reports, without cgo
-	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./bench/sim $$($(GO) list ./bench/... | grep -v /bench/rfp$$)
-	CGO_ENABLED=0 $(GOTEST) -run '^TestBench' -skip '^Test($(MEASURING))$$' ./cmd/catfish
+	cd bench && CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./sim ./cmd/catfish-bench $$($(GO) list ./... | grep -v /rfp$$)
 
 # The simulator's own tests are in make test; this simulates a page of docs, for
 # longer than any test.
 .PHONY: test-docs
 test-docs: ## test that docs/papers/rfp-simulated.md is what is simulated, and what that shows
-	CGO_ENABLED=0 $(GOTEST) ./bench/rfp
+	cd bench && CGO_ENABLED=0 $(GOTEST) ./rfp
 
 .PHONY: test-docs-long
 test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minutes
-	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run SimulatedPage ./bench/paper -args -table
+	cd bench && CGO_ENABLED=0 $(GOTEST) -timeout 1h -run SimulatedPage ./paper -args -table
 
 # Tests of what measures on this machine: the paper's figures, other benchmarks, steps of
 # load, soaks. They take as long as what they measure, and again for twice as long
@@ -78,8 +85,9 @@ test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minut
 MEASURING := BenchDocs|BenchFeatures|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaper|BenchPaperDuration|BenchPolicies|BenchRunBatch|BenchRunMixed|Soak|Steps
 .PHONY: test-measuring
 test-measuring: ## tests of what measures, which make test leaves out
-	CGO_ENABLED=0 $(GOTEST) -p 1 -timeout 1h -run '^Test($(MEASURING))$$' ./cmd/catfish ./bench ./internal/attack
-	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run '^TestAttacks$$' ./internal/attack -args -given-back 3m
+	cd bench && CGO_ENABLED=0 $(GOTEST) -p 1 -timeout 1h -run '^Test($(MEASURING))$$' ./cmd/catfish-bench .
+	cd test && CGO_ENABLED=0 $(GOTEST) -timeout 1h -run '^Test($(MEASURING))$$' ./attack
+	cd test && CGO_ENABLED=0 $(GOTEST) -timeout 1h -run '^TestAttacks$$' ./attack -args -given-back 3m
 
 # What make test has a part of: all settings of trees in all spaces and four times as
 # many random histories, all sequences of writes of a small table, all seeds of data
@@ -119,24 +127,29 @@ test-httppeers: build ## test bench/httppeers with its servers (needs wrk, postg
 ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|Damage|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(BenchPaper|BenchSim|Replay|InsertAll|RunCut|Steps|$(ONE_GOROUTINE))' \
-		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(bench/(sim|report|paper|rfp|kv|micro)|datasets(/ycsb)?|cmd/catfish|feature|internal/attack)$$')
+	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test($(ONE_GOROUTINE))' \
+		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(datasets(/ycsb)?|cmd/catfish|internal/cli|feature)$$')
+	cd bench && CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(InsertAll|Replay|RunCut|Steps)' \
+		$$($(GO) list ./... | grep -Ev '/(sim|report|paper|rfp|kv|micro|cmd/catfish-bench)$$')
 
 # In tests the attacks are small, and not judged by time. ATTACK may be mix;
 # ATTACKFLAGS are flags of the program, --help lists them.
 ATTACK ?= all
 .PHONY: attack
 attack: build ## attack a server, see what its other clients notice
-	$(GO) run ./internal/attack/cmd/attack --attack '$(ATTACK)' $(ATTACKFLAGS)
+	cd test && $(GO) build -o ../$(BIN)/attack ./attack/cmd/attack
+	$(BIN)/attack --attack '$(ATTACK)' $(ATTACKFLAGS)
 
 .PHONY: build-ofi
-build-ofi: ## build bin/catfish-ofi, with RDMA (needs libfabric-dev, libibverbs-dev, gcc)
+build-ofi: ## build bin/catfish-ofi and its bench, with RDMA (needs libfabric-dev, libibverbs-dev, gcc)
 	CGO_ENABLED=1 $(GO) build -tags ofi -trimpath -buildvcs=false \
 		-ldflags '$(LDFLAGS)' -o $(BIN)/catfish-ofi ./cmd/catfish
+	cd bench && CGO_ENABLED=1 $(GO) build -tags ofi -trimpath -buildvcs=false \
+		-ldflags '$(LDFLAGS)' -o ../$(BIN)/catfish-ofi-bench ./cmd/catfish-bench
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./cmd/catfish $(READERS)
+OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./internal/cli $(READERS)
 
 # What cgo makes of a file names the file's directory. Trimmed, two checkouts share it
 # in Go's cache, and the linter looks for the other's files.
@@ -148,7 +161,7 @@ test-ofi test-rdma: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
 test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
 	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish ./fastmsg ./internal/rdmaprobe $(READERS)
-	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./cmd/catfish
+	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./internal/cli
 	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./rdma/ofi
 	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./rdma/ofi
 
@@ -162,21 +175,21 @@ test-geos: ## predicates of package feature beside those of GEOS (needs libgeos-
 
 # Clients that others have made read what bin/catfish serves over HTTP. npm
 # installs what package-lock.json says; a test that finds it missing fails.
-CLIENTS := internal/webclients/node_modules/.package-lock.json
+CLIENTS := test/webclients/node_modules/.package-lock.json
 
-$(CLIENTS): internal/webclients/package.json internal/webclients/package-lock.json
-	cd internal/webclients && npm ci --ignore-scripts
+$(CLIENTS): test/webclients/package.json test/webclients/package-lock.json
+	cd test/webclients && npm ci --ignore-scripts
 	@touch $@
 
 .PHONY: test-http
 test-http: build $(CLIENTS) ## test HTTP with GDAL, OWSLib and others (needs gdal-bin, python3-owslib, node, npm)
-	CGO_ENABLED=0 $(GO) vet -tags clients ./internal/webclients
-	CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients ./internal/webclients
+	cd test && CGO_ENABLED=0 $(GO) vet -tags clients ./webclients
+	cd test && CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients ./webclients
 
 .PHONY: test-qgis
 test-qgis: build ## test HTTP with QGIS (needs python3-qgis, which is large)
-	CGO_ENABLED=0 $(GO) vet -tags clients,qgis ./internal/webclients
-	CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients,qgis -run QGIS ./internal/webclients
+	cd test && CGO_ENABLED=0 $(GO) vet -tags clients,qgis ./webclients
+	cd test && CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients,qgis -run QGIS ./webclients
 
 .PHONY: test-arm64
 test-arm64: ## build for arm64, test scans by NEON, emulated
@@ -198,8 +211,8 @@ mutants: ## show that a broken protocol would be noticed
 .PHONY: bench
 bench: $(TOOLS) ## benchmark PKGS, summarised by benchstat
 	@mkdir -p $(dir $(BENCHOUT))
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem \
-		-count $(BENCHCOUNT) $(PKGS) > $(BENCHOUT) || \
+	for m in $(OF_PKGS); do (cd $$m && $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem \
+		-count $(BENCHCOUNT) $(PKGS)) || exit 1; done > $(BENCHOUT) || \
 		{ cat $(BENCHOUT); exit 1; }
 	$(BIN)/benchstat $(BENCHOUT)
 
@@ -309,7 +322,7 @@ helm: ## lint and render deploy/helm (HELM is helm 3 or 4, HELMFLAGS may be --up
 lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards, plain words
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
 		test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
-	$(BIN)/golangci-lint run $(PKGS)
+	for m in $(OF_PKGS); do (cd $$m && $(CURDIR)/$(BIN)/golangci-lint run $(PKGS)) || exit 1; done
 	$(BIN)/buf lint
 	$(BIN)/buf format --diff --exit-code
 	cd tools && $(GO) run ./importgraph > /dev/null

@@ -59,7 +59,7 @@ type Collection interface {
 // Backend finds collections by name. Both methods are safe for concurrent
 // use. A Backend may also have a method
 //
-//	Room() error
+//	CheckMemory() error
 //
 // which returns an error that wraps catfish.ErrBusy while there is no memory:
 // writes, and answers of more than 1 MiB, are then refused with

@@ -25,7 +25,7 @@ type gate struct {
 	answers      *limits.Budget // bytes of calls and of their answers
 	messageBytes int64          // the largest request
 	idle         time.Duration  // how long a call may wait for its peer
-	backend      Backend        // answers take its memory
+	memory       limits.Memory  // nil: never full
 	keys         *access.Keys   // nil: calls need no key
 	// stopping ends with the server.
 	stopping context.Context //nolint:containedctx // of the server, not of a call
@@ -173,21 +173,13 @@ func searching(ctx context.Context) func(bytes int64) error {
 
 // hold sets part, a component of what the call holds, to n bytes.
 func (c *call) hold(ctx context.Context, part *int64, n int64) error {
-	more := n - *part
-	if more <= 0 {
-		*part = n
-		c.account.Give(-more)
-		return nil
+	var memory limits.Memory
+	if c.gate != nil {
+		memory = c.gate.memory
 	}
-	if n > fullAnswer && c.gate != nil {
-		if err := room(c.gate.backend); err != nil {
-			return err
-		}
-	}
-	err := c.account.Take(more)
-	if err == nil {
-		*part = n
-		return nil
+	err := limits.Hold(c.account, memory, part, n)
+	if !errors.Is(err, limits.ErrExceeded) {
+		return err
 	}
 	// The account also ends with the stream, or when it is cut.
 	if why := context.Cause(ctx); why != nil {

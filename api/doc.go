@@ -31,7 +31,7 @@
 //
 // # Reading the source
 //
-// server.go (life cycle), conns.go, call.go and intercept.go (bounds), then
+// server.go (life cycle), call.go and intercept.go (bounds), then
 // read.go, many.go, nearest.go, steps.go, write.go, load.go, upload.go (the
 // calls), then errors.go (how errors become statuses). Of features: features.go
 // (what is served), featuremessage.go and answer.go (how answers are encoded),

@@ -106,7 +106,7 @@ func (u *featureUpload) receive(stream grpc.ClientStreamingServer[
 			return &fieldError{"collection", ReasonBadField,
 				fmt.Errorf("is %.*q, but the first message said %q", MaxNameBytes, n, u.name)}
 		}
-		if err := room(u.boxes); err != nil {
+		if err := checkMemory(u.boxes); err != nil {
 			return err
 		}
 		for i, p := range m.GetFeatures() {

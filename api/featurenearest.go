@@ -10,6 +10,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Nearest collects the answer, then streams it.
@@ -67,8 +68,8 @@ func (s *featureService) Nearest(req *catfishv1.FeatureServiceNearestRequest,
 }
 
 func checkNearestFeatures(req *catfishv1.FeatureServiceNearestRequest) error {
-	if k := req.GetK(); k > store.MaxNearest {
-		return &fieldError{"k", ReasonBadField, fmt.Errorf("is %d, want at most %d", k, store.MaxNearest)}
+	if k := req.GetK(); k > query.MaxNearest {
+		return &fieldError{"k", ReasonBadField, fmt.Errorf("is %d, want at most %d", k, query.MaxNearest)}
 	}
 	if req.MaxDistance == nil {
 		if req.GetK() == 0 {

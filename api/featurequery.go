@@ -8,6 +8,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // queryOf converts a Query in a field of a request, and checks its area and
@@ -70,15 +71,15 @@ func areaOf(space feature.Space, field string, a *catfishv1.Area) (*store.Area, 
 	switch s := a.GetShape().(type) {
 	case *catfishv1.Area_Box:
 		b := s.Box
-		return store.Box(b.GetWest(), b.GetSouth(), b.GetEast(), b.GetNorth()), nil
+		return query.Box(b.GetWest(), b.GetSouth(), b.GetEast(), b.GetNorth()), nil
 	case *catfishv1.Area_Polygon:
 		g, err := feature.DecodeGeometry([]byte(s.Polygon), feature.Options{Space: space})
 		if err != nil {
 			return nil, &fieldError{field + ".polygon", reasonOfFeature(err), err}
 		}
-		return store.Polygon(g), nil
+		return query.Polygon(g), nil
 	case *catfishv1.Area_Circle:
-		return store.Circle(s.Circle.GetX(), s.Circle.GetY(), s.Circle.GetRadius()), nil
+		return query.Circle(s.Circle.GetX(), s.Circle.GetY(), s.Circle.GetRadius()), nil
 	}
 	return nil, &fieldError{field, ReasonBadField, errMissing}
 }

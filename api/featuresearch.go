@@ -10,6 +10,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Fields of FeatureServiceSearchResponse besides the features.
@@ -75,11 +76,11 @@ func (r *featureSearch) run() (err error) {
 	case r.req.GetOrder() != catfishv1.Order_ORDER_UNSPECIFIED && !byID:
 		err = unknownEnum("order", int32(r.req.GetOrder()))
 	case r.q.Area == nil || byID && r.limit == 0:
-		r.q.Order = store.ByID
+		r.q.Order = query.ByID
 		err = r.inPages(p)
 	default:
 		if byID {
-			r.q.Order = store.ByID
+			r.q.Order = query.ByID
 		}
 		err = r.collect()
 	}

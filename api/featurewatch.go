@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -230,7 +231,7 @@ func (r *featureWatch) some(steps *feature.Steps) (idle bool, err error) {
 			r.resume = r.w.Revision()
 			return true, nil
 		}
-		if r.resume = e.Resume; e.Kind != store.Progress {
+		if r.resume = e.Resume; e.Kind != query.Progress {
 			if r.batch, err = r.appendEvent(r.batch, &e); err != nil {
 				return false, err
 			}
@@ -250,16 +251,16 @@ const (
 
 var (
 	eventKinds = [...]catfishv1.FeatureEventKind{
-		store.Enter:   catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_ENTER,
-		store.Exit:    catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_EXIT,
-		store.Inside:  catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_INSIDE,
-		store.Changed: catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_CHANGED,
+		query.Enter:   catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_ENTER,
+		query.Exit:    catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_EXIT,
+		query.Inside:  catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_INSIDE,
+		query.Changed: catfishv1.FeatureEventKind_FEATURE_EVENT_KIND_CHANGED,
 	}
 	eventEnds = [...]catfishv1.FeatureEnd{
-		store.Moved:    catfishv1.FeatureEnd_FEATURE_END_MOVED,
-		store.Filtered: catfishv1.FeatureEnd_FEATURE_END_FILTERED,
-		store.Deleted:  catfishv1.FeatureEnd_FEATURE_END_DELETED,
-		store.Expired:  catfishv1.FeatureEnd_FEATURE_END_EXPIRED,
+		query.Moved:    catfishv1.FeatureEnd_FEATURE_END_MOVED,
+		query.Filtered: catfishv1.FeatureEnd_FEATURE_END_FILTERED,
+		query.Deleted:  catfishv1.FeatureEnd_FEATURE_END_DELETED,
+		query.Expired:  catfishv1.FeatureEnd_FEATURE_END_EXPIRED,
 	}
 )
 
@@ -280,7 +281,7 @@ func (r *featureWatch) appendEvent(b []byte, e *store.Event) (_ []byte, err erro
 	b = prefixLength(b, now)
 	b = protowire.AppendTag(b, 3, protowire.VarintType)
 	b = protowire.AppendVarint(b, e.Revision)
-	if e.Kind == store.Exit {
+	if e.Kind == query.Exit {
 		b = protowire.AppendTag(b, 4, protowire.VarintType)
 		b = protowire.AppendVarint(b, uint64(eventEnds[e.Why]))
 	}

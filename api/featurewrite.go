@@ -102,7 +102,7 @@ func (s *featureService) Put(ctx context.Context, req *catfishv1.FeatureServiceP
 	}
 	e, err := encode(c, "feature", req.GetFeature())
 	if err == nil {
-		err = room(s.boxes)
+		err = checkMemory(s.boxes)
 	}
 	if err != nil {
 		return nil, statusOf(name, err)
@@ -143,7 +143,7 @@ func (s *featureService) Patch(ctx context.Context, req *catfishv1.FeatureServic
 		return nil, statusOf(name, &fieldError{"properties", ReasonBadProperties, errMissing})
 	}
 	if err = checkID("id", req.GetId()); err == nil {
-		err = room(s.boxes)
+		err = checkMemory(s.boxes)
 	}
 	if err != nil {
 		return nil, statusOf(name, err)

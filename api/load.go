@@ -85,7 +85,7 @@ func (u *upload) store(ctx context.Context, c Collection,
 		if err := context.Cause(ctx); err != nil {
 			return err
 		}
-		err := room(u.backend)
+		err := checkMemory(u.backend)
 		if err == nil {
 			var n int
 			n, err = insert(c, some)

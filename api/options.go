@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
 )
 
@@ -50,7 +51,7 @@ const (
 	DefaultMaxConnections = 1 << 12
 
 	// DefaultIdleTimeout is how long a call waits for its client.
-	DefaultIdleTimeout = 30 * time.Second
+	DefaultIdleTimeout = limits.IdleTimeout
 
 	// DefaultMaxMessageBytes bounds one received message: 17,000 objects. An
 	// upload reserves 35 times as much, which is what a message may take when

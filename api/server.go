@@ -34,10 +34,6 @@ const (
 	// asked to close. gRPC clients reconnect automatically.
 	idleConnection = 15 * time.Minute
 
-	// handshakeTimeout bounds the time until a connection speaks HTTP/2, and
-	// the time that its TLS handshake waits for a scheduling slot.
-	handshakeTimeout = 10 * time.Second
-
 	// maxSilent bounds the connections that have not sent a byte. If 10,000
 	// come in a second, the oldest has had 100 ms when it is closed.
 	maxSilent = 1000
@@ -63,7 +59,7 @@ type Server struct {
 	stopping context.Context
 	stop     context.CancelFunc
 	calls    *gate
-	conns    *connGate
+	conns    *limits.Gate
 	loads    *limits.Budget
 	features *features // nil: not served
 }
@@ -76,20 +72,20 @@ func NewServer(b Backend, opts ...Option) *Server {
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.calls = &gate{
 		answers: limits.NewBudget("bytes of gRPC calls", o.maxAnswerBytes, o.maxAnswerBytes/2),
-		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), backend: b, keys: o.keys,
+		idle:    o.idle, messageBytes: received * int64(o.maxMessageBytes), memory: memoryOf(b), keys: o.keys,
 		stopping: s.stopping,
 	}
 	s.loads = limits.NewBudget("bytes of gRPC uploads", o.maxLoadBytes, o.maxLoadBytes/4*3)
-	s.conns = &connGate{
-		silent: limits.NewReplacingBudget("silent gRPC connections", maxSilent),
-		open: limits.NewBudget("gRPC connections", int64(o.maxConnections),
+	s.conns = &limits.Gate{
+		Silent: limits.NewReplacingBudget("silent gRPC connections", maxSilent),
+		Open: limits.NewBudget("gRPC connections", int64(o.maxConnections),
 			int64(o.maxConnections+1)/2),
-		idle: o.idle,
+		Idle: o.idle, // One write is at most 32 KB, which gRPC gathers.
 	}
 	var admitting []grpc.ServerOption
 	turns := stepperOf(b)
 	if o.tls != nil {
-		t := limits.HandshakesInSlots(o.tls, turns, handshakeTimeout)
+		t := limits.HandshakesInSlots(o.tls, turns, limits.GreetingTimeout)
 		admitting = append(admitting, grpc.Creds(credentials.NewTLS(t)))
 	}
 	if o.keys != nil {
@@ -107,7 +103,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 			Time: idlePing, Timeout: pingTimeout,
 			MaxConnectionIdle: idleConnection,
 		}),
-		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.ConnectionTimeout(limits.GreetingTimeout),
 		grpc.ForceServerCodecV2(newCodec(o.maxMessageBytes)),
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
@@ -161,14 +157,14 @@ func (s *Server) setFeaturesHealth(to healthpb.HealthCheckResponse_ServingStatus
 // l. After GracefulStop or Stop it returns nil, or grpc.ErrServerStopped if
 // Serve began after that. Several listeners may be served at once.
 func (s *Server) Serve(l net.Listener) error {
-	return s.grpc.Serve(&boundedListener{Listener: l, gate: s.conns})
+	return s.grpc.Serve(&limits.Listener{Listener: l, Gate: s.conns})
 }
 
 // Budgets returns what calls, uploads and connections hold now, for
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	var all []catfish.BudgetStats
-	budgets := []*limits.Budget{s.calls.answers, s.loads, s.conns.open, s.conns.silent}
+	budgets := []*limits.Budget{s.calls.answers, s.loads, s.conns.Open, s.conns.Silent}
 	if s.features != nil {
 		budgets = append(budgets, s.features.watches.Load())
 	}
@@ -184,7 +180,8 @@ func (s *Server) Budgets() []catfish.BudgetStats {
 func (s *Server) GracefulStop() {
 	s.health.Shutdown()
 	s.stop()
-	s.conns.end(false)
+	// gRPC waits for connections in their handshake, and closes those that completed it.
+	s.conns.End(false)
 	s.grpc.GracefulStop()
 }
 
@@ -193,7 +190,7 @@ func (s *Server) GracefulStop() {
 func (s *Server) Stop() {
 	s.health.Shutdown()
 	s.stop()
-	s.conns.end(true)
+	s.conns.End(true)
 	s.grpc.Stop()
 }
 

@@ -21,7 +21,7 @@ func ServerFeatures(srv *catfish.Server) FeatureBackend { return serverFeatures{
 type serverFeatures struct{ srv *catfish.Server }
 
 func (b serverFeatures) CreateFeatures(name string, o store.CollectionOptions) (FeatureCollection, error) {
-	if err := b.srv.Room(); err != nil {
+	if err := b.srv.CheckMemory(); err != nil {
 		return nil, err
 	}
 	c, err := b.srv.CreateFeatures(name, catfish.FeaturesOptions(o))

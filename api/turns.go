@@ -1,10 +1,6 @@
 package api
 
-import (
-	"runtime"
-
-	"github.com/catfish-index/catfish/internal/limits"
-)
+import "github.com/catfish-index/catfish/internal/limits"
 
 // stepper lets a few long calls work at a time, in the order in which they
 // asked, round robin among sources. A call returns its scheduling slot after
@@ -18,5 +14,5 @@ func stepperOf(b Backend) stepper {
 	if s, ok := b.(stepper); ok {
 		return s
 	}
-	return limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))
+	return limits.NewLongSlots()
 }

@@ -90,7 +90,7 @@ func (u *upload) grow(n int) error {
 
 // take adds n bytes to what the upload holds, or returns why it must end.
 func (u *upload) take(n int64) error {
-	if err := room(u.backend); err != nil {
+	if err := checkMemory(u.backend); err != nil {
 		return err
 	}
 	err := u.account.Take(n)

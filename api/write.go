@@ -18,7 +18,7 @@ func (s *service) Insert(ctx context.Context, req *catfishv1.InsertRequest) (
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	if err := room(s.backend); err != nil {
+	if err := checkMemory(s.backend); err != nil {
 		return nil, statusOf(name, err)
 	}
 	if err := c.Insert(it.Rect, it.ID); err != nil {
@@ -43,7 +43,7 @@ func (s *service) Update(ctx context.Context, req *catfishv1.UpdateRequest) (
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	if err := room(s.backend); err != nil {
+	if err := checkMemory(s.backend); err != nil {
 		return nil, statusOf(name, err)
 	}
 	found, err := c.Update(from, to, req.GetId())

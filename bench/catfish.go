@@ -117,12 +117,9 @@ func (s *server) Close() error {
 
 // DialCatfish is the Dialer of Catfish itself.
 func DialCatfish(ctx context.Context, job ClientJob) (Conn, error) {
-	c, err := job.Dial(ctx, catfish.Options{Key: job.Key})
+	c, err := job.Dial(ctx, catfish.Options{})
 	if err != nil {
 		return nil, err
-	}
-	if job.Features != "" {
-		return newFeatureConn(c, job)
 	}
 	return c, nil
 }

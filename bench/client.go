@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // ClientMain runs a client child. It returns after the last sample, when in

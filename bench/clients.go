@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // The parent's view of client children.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // warmupShare: a run by count warms up with a tenth as many calls again,

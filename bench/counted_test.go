@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/longer"
 )
 

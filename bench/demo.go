@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -26,13 +27,9 @@ type DemoConfig struct {
 	Clients   int           // per process; 4
 	InFlight  int           // goroutines per client; 16
 	Seed      uint64        // of generated data and of queries
-	Steps     []Step        // the load; nil: the show's
+	Steps     []Step        // the load; none: no rest
 
-	// Of Drive, as in ClientJob.
-	Features string
-	Key      string
-	Changing bool
-	Each     bool // Frame.Each is wanted
+	Each bool // Frame.Each is wanted
 
 	Strategy rstar.Strategy // of the tree; Revised
 	Inserted bool           // objects one by one, not loaded at once
@@ -75,8 +72,8 @@ type Frame struct {
 	Left      int           // r_off: the largest of all clients
 	Offloads  int           // clients that offloaded a search
 	Clients   int
-	Latency   *Latency      // of all searches
-	Each      []ClientFrame // by client; DemoConfig.Each
+	Latency   *latency.Distribution // of all searches
+	Each      []ClientFrame         // by client; DemoConfig.Each
 }
 
 // ClientFrame is what one client did in the interval.
@@ -84,7 +81,7 @@ type ClientFrame struct {
 	Elapsed  time.Duration
 	Counters Counters
 	Gauges   Gauges
-	Latency  *Latency
+	Latency  *latency.Distribution
 }
 
 // Show receives what happens during a demo, from one goroutine.
@@ -113,22 +110,6 @@ type Summary struct {
 	OffloadedFirst time.Duration // when the first frame offloaded; -1: never
 }
 
-// loadProfile gives the share of the duration at which each step begins, and
-// how long a goroutine then rests between two calls. The 128 of them ask for
-// 1,280, 3,200 and 6,400 searches a second, then for the maximum, which
-// saturates the server, and for little again. Full load lasts long enough to
-// show the back-off growing; the end shows the clients returning to messages.
-var loadProfile = []struct {
-	at    float64
-	pause time.Duration
-}{
-	{0, 100 * time.Millisecond},
-	{0.15, 40 * time.Millisecond},
-	{0.3, 20 * time.Millisecond},
-	{0.45, 0},
-	{0.8, 100 * time.Millisecond},
-}
-
 // Validate checks the policy, the transport, the tree and the cores. Errors wrap
 // ErrConfig and name the value and what is allowed; known lists the
 // policies that exist.
@@ -149,19 +130,6 @@ func (c DemoConfig) Validate(known []string) error {
 		return err
 	}
 	return CheckCores(c.ServerCPUs, c.ClientCPUs)
-}
-
-func (c DemoConfig) steps() []Step {
-	if c.Steps != nil {
-		return c.Steps
-	}
-	steps := make([]Step, len(loadProfile))
-	for i, p := range loadProfile {
-		steps[i] = Step{
-			After: time.Duration(p.at * float64(c.Duration)), Pause: p.pause,
-		}
-	}
-	return steps
 }
 
 // Demo runs a server and clients in processes of their own for cfg.Duration
@@ -220,8 +188,8 @@ func drive(ctx context.Context, cfg DemoConfig, ready ServerReady, usage func(co
 			Dataset: cfg.Dataset, Bounds: ready.Bounds, Scale: cfg.Scale,
 			Mix: SearchOnly, Seed: cfg.Seed, Proc: i, Clients: cfg.Clients,
 			InFlight: cfg.InFlight, Interval: cfg.Interval,
-			Samples: int(cfg.Duration / cfg.Interval), Steps: cfg.steps(),
-			Features: cfg.Features, Key: cfg.Key, Changing: cfg.Changing, Each: cfg.Each,
+			Samples: int(cfg.Duration / cfg.Interval), Steps: cfg.Steps,
+			Each: cfg.Each,
 		}
 	}, show.Note)
 	defer stopAll(clients)
@@ -249,7 +217,7 @@ func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usa
 		return err
 	}
 	sum := Summary{Transport: info.Transport, OffloadedFirst: -1}
-	all := NewLatency()
+	all := latency.New()
 	defer func() {
 		if sum.Frames > 0 {
 			sum.Elapsed = time.Since(began)
@@ -280,7 +248,7 @@ func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usa
 
 // newFrame adds up the samples of one interval.
 func newFrame(samples []*Sample) Frame {
-	lat := NewLatency()
+	lat := latency.New()
 	f := Frame{Latency: lat}
 	for _, s := range samples {
 		f.Pause = max(f.Pause, s.Pause)

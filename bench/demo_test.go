@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/longer"
 )
 
@@ -43,6 +43,8 @@ func TestDemo(t *testing.T) {
 	longer.Measure(t, quickDemo().Duration, func(d time.Duration) error {
 		cfg := quickDemo()
 		cfg.Duration, cfg.Interval, r = d, d/10, record{}
+		const rest = 100 * time.Millisecond
+		cfg.Steps = []Step{{0, rest}, {d * 45 / 100, 0}, {d * 8 / 10, rest}}
 		if err := Demo(context.Background(), cfg, fakeSpawn(""), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -57,9 +59,9 @@ func TestDemo(t *testing.T) {
 			}
 		}
 		first, last := r.frames[0].Pause, r.frames[9].Pause
-		if first != loadProfile[0].pause || least != 0 || last != first {
+		if first != rest || least != 0 || last != first {
 			return fmt.Errorf("rests began at %v, fell to %v, ended at %v; want %v, 0s, %v",
-				first, least, last, loadProfile[0].pause, loadProfile[0].pause)
+				first, least, last, rest, rest)
 		}
 		if offloads != 4 {
 			return fmt.Errorf("%d clients offloaded at full load, want 4", offloads)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -17,7 +17,7 @@ func there() ServerReady {
 // TestDrive: clients of a server that ran before, reported one by one.
 func TestDrive(t *testing.T) {
 	cfg := quickDemo()
-	cfg.Each, cfg.Changing = true, true
+	cfg.Each = true
 	asked := 0
 	usage := func(context.Context) (Usage, error) {
 		asked++
@@ -73,20 +73,5 @@ func TestDriveEnds(t *testing.T) {
 	cfg.Interval = -1
 	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn(""), &record{}); !errors.Is(err, ErrConfig) {
 		t.Errorf("no interval: %v, want ErrConfig", err)
-	}
-}
-
-// TestPlanChanging: a query must find the same twice only if no client writes.
-func TestPlanChanging(t *testing.T) {
-	for _, changing := range []bool{false, true} {
-		plans, err := newPlans(ClientJob{
-			Clients: 1, InFlight: 1, Scale: "0.5", Bounds: there().Bounds, Mix: SearchOnly, Changing: changing,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p := plans[0]; (p.results == nil) != changing || p.inserts != nil {
-			t.Errorf("changing %v: %d results kept, %d inserts", changing, len(p.results), len(p.inserts))
-		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Run measures the schemes of cfg sequentially, each with a fresh server, in

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -44,14 +45,14 @@ type work struct {
 }
 
 type tally struct {
-	latency [numOps]*Latency
+	latency [numOps]*latency.Distribution
 	results uint64
 }
 
 func newTally() tally {
 	var t tally
 	for op := range t.latency {
-		t.latency[op] = NewLatency()
+		t.latency[op] = latency.New()
 	}
 	return t
 }
@@ -133,7 +134,7 @@ func (l *load) take() *Sample {
 	if l.job.Each {
 		s.Each = make([]ClientSample, len(l.conns))
 		for i := range s.Each {
-			s.Each[i].Latency = NewLatency()
+			s.Each[i].Latency = latency.New()
 		}
 	}
 	for i, w := range l.works {

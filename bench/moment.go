@@ -1,10 +1,11 @@
 package bench
 
 import (
-	"github.com/catfish-index/catfish/bench/stats"
-)
+	"time"
 
-import "time"
+	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/latency"
+)
 
 // Moment is a short stretch of a run: the searches since the previous moment,
 // and the clients' knowledge of the server at its end.
@@ -75,7 +76,7 @@ type Detail struct {
 // newDetail takes the latencies of all runs, at least one.
 func newDetail(seen tally, runs []*outcome) *Detail {
 	d := &Detail{CDF: [][2]float64{}}
-	all := NewLatency()
+	all := latency.New()
 	for _, l := range seen.latency {
 		all.Merge(l)
 	}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -101,9 +102,9 @@ type Figures struct {
 
 // NewFigures computes the figures that follow from latencies of all calls and
 // counters. The others are left at 0.
-func NewFigures(all *Latency, c Counters) Figures {
+func NewFigures(all *latency.Distribution, c Counters) Figures {
 	asked := float64(c.Fast + c.Offloaded)
-	l := all.Figures()
+	l := OpFiguresOf(all)
 	return Figures{
 		MeanUs: l.MeanUs, P50Us: l.P50Us, P99Us: l.P99Us, P999Us: l.P999Us,
 		Offload:  stats.Ratio(float64(c.Offloaded), asked),
@@ -127,6 +128,14 @@ type OpFigures struct {
 	P50Us  float64 `json:"p50_us"`
 	P99Us  float64 `json:"p99_us"`
 	P999Us float64 `json:"p999_us"`
+}
+
+// OpFiguresOf summarises a distribution.
+func OpFiguresOf(l *latency.Distribution) OpFigures {
+	return OpFigures{
+		Count: l.Count(), MeanUs: stats.Micros(l.Mean()), P50Us: stats.Micros(l.Quantile(0.5)),
+		P99Us: stats.Micros(l.Quantile(0.99)), P999Us: stats.Micros(l.Quantile(0.999)),
+	}
 }
 
 // Named lists the figures by their JSON names.
@@ -181,7 +190,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	}
 	for op, l := range byOp.latency {
 		if l.Count() > 0 {
-			row.ByOp[opNames[op]] = l.Figures()
+			row.ByOp[opNames[op]] = OpFiguresOf(l)
 		}
 	}
 	if cfg.Requests == 0 {
@@ -197,7 +206,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 // figures adds up the client processes of one run.
 func (o *outcome) figures(cfg Config) Figures {
 	var opsPerS float64
-	all := NewLatency()
+	all := latency.New()
 	searches, reads, results := int64(0), int64(0), uint64(0)
 	var c Counters
 	var busy float64 // cores

@@ -7,8 +7,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/names"
 )
 
 // TextShow draws a demo as text: one line per frame, or, live, a picture
@@ -28,29 +29,13 @@ const (
 	historyLines = 8
 )
 
-// DescribeTransport says in words what a transport is, so that no reader
-// mistakes an emulation for hardware.
-func DescribeTransport(name string) string {
-	switch name {
-	case "shm":
-		return "shm (shared memory, no RDMA hardware)"
-	case "soft":
-		return "soft (software RNIC over TCP, no RDMA hardware)"
-	case "ofi":
-		return "ofi (libfabric)"
-	case "tcp":
-		return "tcp (plain sockets, no RDMA)"
-	}
-	return name
-}
-
 // Note prints a step of the preparation.
 func (t *TextShow) Note(s string) { fmt.Fprintln(t.W, s) }
 
 // Begin prints the processes and their cores.
 func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	t.header = []string{
-		"transport: " + DescribeTransport(i.Transport),
+		"transport: " + names.Transport(i.Transport),
 		fmt.Sprintf("server:    %s, %d objects of %s, on %s",
 			s.Addr, s.Objects, c.Dataset, Cores(c.ServerCPUs.String())),
 		fmt.Sprintf("clients:   %d in %d processes, on %s, policy %s",
@@ -164,7 +149,7 @@ func (t *TextShow) End(s Summary) {
 		first = fmt.Sprintf("offloading began within the first %v",
 			s.OffloadedFirst.Round(100*time.Millisecond))
 	}
-	fmt.Fprintf(t.W, "         %s\n         transport: %s\n", first, DescribeTransport(s.Transport))
+	fmt.Fprintf(t.W, "         %s\n         transport: %s\n", first, names.Transport(s.Transport))
 }
 
 func bar(share float64) string {

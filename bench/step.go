@@ -6,10 +6,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -129,7 +130,7 @@ func (r *stepRecord) Note(s string) { r.note(s) }
 
 func (r *stepRecord) Begin(s ServerReady, i Info, _ DemoConfig) {
 	r.row.Scheme, r.row.Transport, r.row.Objects = i.Policy, i.Transport, s.Objects
-	r.note("transport " + DescribeTransport(i.Transport))
+	r.note("transport " + names.Transport(i.Transport))
 }
 
 func (r *stepRecord) Frame(f Frame) {

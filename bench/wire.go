@@ -3,6 +3,7 @@ package bench
 import (
 	"time"
 
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -82,13 +83,6 @@ type ClientJob struct {
 	Steps    []Step        `json:"steps,omitempty"` // none: no rest
 	Verify   bool          `json:"verify"`
 
-	// Features is the collection of features that is searched; empty: the boxes of
-	// the default one. Key authenticates the client, if the server requires it.
-	Features string `json:"features,omitempty"`
-	Key      string `json:"key,omitempty"`
-	// Changing: other clients write meanwhile, so that a query need not find
-	// the same number of objects twice.
-	Changing bool `json:"changing,omitempty"`
 	// Each asks for samples of each client (Sample.Each).
 	Each bool `json:"each,omitempty"`
 
@@ -111,22 +105,22 @@ type ClientReady struct {
 
 // Sample is one client process's measurement of one interval.
 type Sample struct {
-	Elapsed  time.Duration    `json:"elapsed_ns"`
-	Latency  [numOps]*Latency `json:"latency"`
-	Results  uint64           `json:"results"` // of the searches
-	Counters Counters         `json:"counters"`
-	Gauges   []Gauges         `json:"gauges"`            // one per client
-	Pause    time.Duration    `json:"pause_ns"`          // between two calls, at the end
-	Offloads int              `json:"offloads"`          // clients that offloaded a search
-	CPU      time.Duration    `json:"cpu_ns"`            // processor time of the client process
-	Moments  []Moment         `json:"moments,omitempty"` // over time, of a run by count
-	Each     []ClientSample   `json:"each,omitempty"`    // in the order of Gauges; ClientJob.Each
+	Elapsed  time.Duration                 `json:"elapsed_ns"`
+	Latency  [numOps]*latency.Distribution `json:"latency"`
+	Results  uint64                        `json:"results"` // of the searches
+	Counters Counters                      `json:"counters"`
+	Gauges   []Gauges                      `json:"gauges"`            // one per client
+	Pause    time.Duration                 `json:"pause_ns"`          // between two calls, at the end
+	Offloads int                           `json:"offloads"`          // clients that offloaded a search
+	CPU      time.Duration                 `json:"cpu_ns"`            // processor time of the client process
+	Moments  []Moment                      `json:"moments,omitempty"` // over time, of a run by count
+	Each     []ClientSample                `json:"each,omitempty"`    // in the order of Gauges; ClientJob.Each
 }
 
 // ClientSample is one client's measurement of one interval.
 type ClientSample struct {
-	Counters Counters `json:"counters"`
-	Latency  *Latency `json:"latency"` // of its searches
+	Counters Counters              `json:"counters"`
+	Latency  *latency.Distribution `json:"latency"` // of its searches
 }
 
 // Ops returns the number of calls of all kinds.

@@ -86,7 +86,6 @@ func newPlans(job ClientJob) ([]*plan, error) {
 			}
 		}
 		switch {
-		case job.Mix.ReadOnly() && job.Changing:
 		case job.Mix.ReadOnly():
 			p.results = make([]int32, len(p.queries))
 			for j := range p.results {

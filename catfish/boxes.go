@@ -181,7 +181,7 @@ func (v *service) createKept(p []byte) error {
 	if v.s.opts.ClientCollections < 0 {
 		return fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
 	}
-	if err := v.s.Room(); err != nil {
+	if err := v.s.CheckMemory(); err != nil {
 		return err
 	}
 	v.createLater(name, newCollection{keep: true})

@@ -77,11 +77,14 @@ type formerly struct {
 	name string
 }
 
-const (
-	// maxCollections bounds the collections of a server.
-	maxCollections = 1 << slotBits
-	slotBits       = 10
-)
+// maxCollections bounds the collections of a server.
+const maxCollections = 1 << 10
+
+// slotBits of a collection's number are its slot.
+const slotBits = 10
+
+// The slots have a bit pattern each.
+var _ [maxCollections]struct{} = [1 << slotBits]struct{}{}
 
 // all lists the collections that clients can reach, in the order of slots.
 func (cs *collections) all() []*collection {

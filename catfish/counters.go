@@ -3,7 +3,7 @@ package catfish
 import (
 	"sync/atomic"
 
-	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/offload"
 )
 
@@ -19,7 +19,7 @@ type counters struct {
 	// that had become invalid.
 	pointerHits, pointerInvalid atomic.Uint64
 	retried, reconnects         atomic.Uint64
-	fetched                     fastmsg.FetchCounts
+	fetched                     fetch.Counts
 }
 
 // Counters is what a client has done since Dial, all collections and

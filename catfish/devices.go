@@ -88,7 +88,7 @@ func (k deviceKey) open() (rdma.Device, error) {
 		uid := uint32(k.uid)
 		trust.server.Store(&uid)
 	}
-	return openDevice(k.transport, nil, shm.Options{CheckPeer: trust.check}, k.at, 0, nil)
+	return openDevice(k.transport, deviceOptions{fabric: k.at, shm: shm.Options{CheckPeer: trust.check}})
 }
 
 // sharedDevices are those of a Shared: a process needs the parts of a transport, such as

@@ -118,7 +118,7 @@ func (v *service) manage(kind fastmsg.Kind, p []byte) error {
 	if err := checkName(name); err != nil {
 		return fmt.Errorf("%w: %w", ErrProtocol, err) // the client has checked it
 	}
-	if err := v.s.Room(); err != nil {
+	if err := v.s.CheckMemory(); err != nil {
 		return err
 	}
 	v.createLater(name, what)

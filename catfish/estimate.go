@@ -5,7 +5,7 @@ import "github.com/catfish-index/catfish/rstar/remote"
 // Estimate fills an estimate: what the query would read by offloading, as far
 // as cached nodes show. They may be old. Without a cache there are none, and
 // they do not help to estimate a search for the nearest.
-func (q *query) Estimate(to *Estimate) bool {
+func (q *boxQuery) Estimate(to *Estimate) bool {
 	if q.at.Cache == nil || q.kind == kindNearest {
 		return false
 	}

@@ -47,8 +47,6 @@ type Explanation struct {
 
 	Took  time.Duration `json:"took_ns"`
 	Steps []Step        `json:"steps"`
-
-	last time.Time
 }
 
 // Step is a part of a search, and the time that passed in it.
@@ -57,28 +55,34 @@ type Step struct {
 	Took time.Duration `json:"took_ns"`
 }
 
+// explaining is an Explanation that is being made.
+type explaining struct {
+	Explanation
+	last time.Time // end of the last step
+}
+
 // Explain does what SearchAppend does, and explains the search.
 func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.Item, *Explanation, error) {
 	if err := r.Validate(); err != nil {
 		return nil, nil, err
 	}
 	x, done := c.conn.explain(c.conn.engine.Policy())
-	q := queries.Get().(*query)
+	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.explain = kindSearch, r, max(limit, 0), x
 	if err := c.run(ctx, q); err != nil {
-		return nil, x, err
+		return nil, &x.Explanation, err
 	}
 	done()
 	x.Results = len(q.items)
-	return q.items, x, nil
+	return q.items, &x.Explanation, nil
 }
 
 // explain begins an explanation. done notes what passed until then.
-func (c *connection) explain(policy string) (x *Explanation, done func()) {
+func (c *connection) explain(policy string) (x *explaining, done func()) {
 	began, n := time.Now(), &c.counters.fetched
 	reads, missed := n.Reads.Load(), n.Vain.Load()
-	x = &Explanation{Policy: policy, last: began}
+	x = &explaining{Explanation{Policy: policy}, began}
 	return x, func() {
 		x.Took = time.Since(began)
 		x.AnswerReads, x.AnswersMissed = n.Reads.Load()-reads, n.Vain.Load()-missed
@@ -86,7 +90,7 @@ func (c *connection) explain(policy string) (x *Explanation, done func()) {
 }
 
 // step notes that a part of the search has ended. A nil x takes no notes.
-func (x *Explanation) step(name string) {
+func (x *explaining) step(name string) {
 	if x == nil {
 		return
 	}
@@ -97,7 +101,7 @@ func (x *Explanation) step(name string) {
 
 // chose notes the choice, and what offloading would have read as far as
 // cached nodes show, whether or not the policy looked at them.
-func (x *Explanation) chose(e *policy.Engine, s *session, q policy.Search, path Path) {
+func (x *explaining) chose(e *policy.Engine, s *session, q policy.Search, path Path) {
 	if x == nil {
 		return
 	}
@@ -115,7 +119,7 @@ func (x *Explanation) chose(e *policy.Engine, s *session, q policy.Search, path 
 }
 
 // read notes the cost of reading the tree.
-func (x *Explanation) read(st *offload.Stats) {
+func (x *explaining) read(st *offload.Stats) {
 	if x == nil {
 		return
 	}
@@ -129,7 +133,7 @@ func (x *Explanation) read(st *offload.Stats) {
 }
 
 // pointers notes how many kept references answered and how many were invalid.
-func (x *Explanation) pointers(hits, invalid uint64) {
+func (x *explaining) pointers(hits, invalid uint64) {
 	if x == nil {
 		return
 	}
@@ -138,7 +142,7 @@ func (x *Explanation) pointers(hits, invalid uint64) {
 }
 
 // asked notes a request and its answer.
-func (x *Explanation) asked(sent, received int) {
+func (x *explaining) asked(sent, received int) {
 	if x == nil {
 		return
 	}
@@ -148,7 +152,7 @@ func (x *Explanation) asked(sent, received int) {
 }
 
 // walked notes a walk's two steps.
-func (x *Explanation) walked(own time.Duration) {
+func (x *explaining) walked(own time.Duration) {
 	x.step("post reads and wait for them")
 	last := &x.Steps[len(x.Steps)-1]
 	last.Took -= own
@@ -156,7 +160,7 @@ func (x *Explanation) walked(own time.Duration) {
 }
 
 // shard notes where the key is.
-func (x *Explanation) shard(o *openSlab) {
+func (x *explaining) shard(o *openSlab) {
 	if x != nil {
 		x.Shard = o.shardAt()
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/rdma/shm"
 	"github.com/catfish-index/catfish/rdma/soft"
 )
 
@@ -49,37 +48,6 @@ func readChannelPrivate(boot uint64) []byte {
 	b = binary.LittleEndian.AppendUint16(b, protocolVersion)
 	b = binary.LittleEndian.AppendUint16(b, 0)
 	return binary.LittleEndian.AppendUint64(b, boot)
-}
-
-// openDevice opens the provider of a transport. listen and s are for servers
-// only, local for shm. A wait spins for at most spin; 0: the default, negative: not
-// at all.
-func openDevice(transport string, listen func(string) (net.Listener, error), local shm.Options, f Fabric, spin time.Duration, s *Server) (rdma.Device, error) {
-	dial := func(kind uint16) func(context.Context, string) (net.Conn, error) {
-		return func(ctx context.Context, addr string) (net.Conn, error) {
-			return dialStream(ctx, addr, kind)
-		}
-	}
-	switch transport {
-	case TransportSHM:
-		local.SpinMax = spin
-		return shm.Open(local)
-	case TransportOFI:
-		return ofi.Open(ofi.Options{
-			Provider: f.Provider, Device: f.Device, Addr: f.Addr,
-			Listen: listen, Dial: dial(streamOFI), Spin: spin, Log: s.logger(),
-		})
-	case TransportSoft:
-		o := soft.Options{
-			Listen: listen, Dial: dial(streamSoft), Detail: "the server's TCP port", Spin: spin, Log: s.logger(),
-		}
-		if s != nil {
-			o.QueuePairs, o.Unsent = s.streams.conns, s.streams.unsent
-			o.ReadWindow, o.QueuedBytes = servedReads, servedQueue
-		}
-		return soft.Open(o)
-	}
-	return nil, fmt.Errorf("%w: %q has no device", ErrTransport, transport)
 }
 
 // streamOf is the kind of stream with which a transport's queue pair begins.
@@ -129,7 +97,12 @@ func (s *Server) openFabric(name string) (err error) {
 		// Other goroutines need the core, and the paper's threads block at once.
 		spin = -1
 	}
-	if f.dev, err = openDevice(name, listen, s.shm.options(&s.opts), s.opts.Fabric, spin, s); err != nil {
+	if f.dev, err = openDevice(name, deviceOptions{
+		fabric: s.opts.Fabric, shm: s.shm.options(&s.opts), listen: listen, spin: spin, log: s.log,
+		soft: soft.Options{
+			QueuePairs: s.streams.conns, Unsent: s.streams.unsent, ReadWindow: servedReads, QueuedBytes: servedQueue,
+		},
+	}); err != nil {
 		return err
 	}
 	if s.opts.wrap != nil {
@@ -190,7 +163,7 @@ func (f *fabric) acceptReadChannel(_ context.Context, req rdma.ConnRequest) erro
 	case binary.LittleEndian.Uint16(p[4:]) != protocolVersion:
 		why = fmt.Errorf("%w: client speaks protocol %d, server %d", ErrVersionMismatch, binary.LittleEndian.Uint16(p[4:]), protocolVersion)
 	case binary.LittleEndian.Uint64(p[8:]) == f.s.bootID:
-		why = f.s.Room()
+		why = f.s.CheckMemory()
 	default:
 		why = fmt.Errorf("%w: read channel is for boot id %#x, this server is %#x", ErrNoServer, binary.LittleEndian.Uint64(p[8:]), f.s.bootID)
 	}

@@ -15,22 +15,23 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Only simple finds are made together, and each as the client has requested it.
 func TestBoxFind(t *testing.T) {
-	box := store.Box(-1.5, 2, 170, 3)
+	box := query.Box(-1.5, 2, 170, 3)
 	for _, c := range []struct {
 		q    store.Query
 		want bool
 	}{
 		{store.Query{Area: box}, true},
 		{store.Query{Area: box, Limit: 7, Relation: feature.Within}, true},
-		{store.Query{Area: box, Order: store.ByID}, false},
-		{store.Query{Area: box, Order: store.ByID, After: "x"}, false},
+		{store.Query{Area: box, Order: query.ByID}, false},
+		{store.Query{Area: box, Order: query.ByID, After: "x"}, false},
 		{store.Query{Area: box, Filter: "x"}, false},
 		{store.Query{Area: box, Fields: feature.Selection{NoGeometry: true}}, false},
-		{store.Query{Area: store.Circle(1, 2, 3)}, false},
+		{store.Query{Area: query.Circle(1, 2, 3)}, false},
 		{store.Query{}, false},
 	} {
 		p, err := appendFindQuery(appendHead(nil, 3, 0), &c.q, feature.Geographic)
@@ -83,20 +84,20 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 		}
 		at := func(f Feature) *store.Area {
 			b := f.Geometry.Bound()
-			return store.Box(b.Min[0], b.Min[1], b.Max[0], b.Max[1])
+			return query.Box(b.Min[0], b.Min[1], b.Max[0], b.Max[1])
 		}
 		type ask struct {
 			coll uint32
 			q    store.Query
 		}
 		asks := []ask{
-			{c.num, store.Query{Area: store.Box(-180, -90, 180, 90)}}, // too much to find at once
+			{c.num, store.Query{Area: query.Box(-180, -90, 180, 90)}}, // too much to find at once
 			{c.num, store.Query{Area: at(all[4])}},
-			{c.num, store.Query{Area: store.Box(-10, -10, 10, 10), Limit: 40}},
-			{c.num, store.Query{Area: store.Box(170, 0, -170, 10)}},
-			{c.num, store.Query{Area: store.Box(0, 5, 1, 4)}}, // wrong
+			{c.num, store.Query{Area: query.Box(-10, -10, 10, 10), Limit: 40}},
+			{c.num, store.Query{Area: query.Box(170, 0, -170, 10)}},
+			{c.num, store.Query{Area: query.Box(0, 5, 1, 4)}}, // wrong
 			{c.num, store.Query{Area: at(all[7]), Relation: feature.Contains}},
-			{c.num, store.Query{Area: at(all[9]), Order: store.ByID}},
+			{c.num, store.Query{Area: at(all[9]), Order: query.ByID}},
 			{c.num, store.Query{Area: at(all[9]), Filter: "properties.n == 9"}},
 			{boxes.num, store.Query{Area: at(all[9])}},
 			{boxes.num + 77, store.Query{Area: at(all[9])}},
@@ -104,7 +105,7 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 		for i := range 60 {
 			q := store.Query{Area: at(all[r.IntN(len(all))])}
 			if i%7 == 0 {
-				q.Area = store.Box(50, -80, 51, -79) // nothing
+				q.Area = query.Box(50, -80, 51, -79) // nothing
 			}
 			if i%5 == 0 {
 				q.Relation = feature.Within

@@ -9,7 +9,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // BenchmarkSearchOne: searches of about one object by messages, server and clients in
@@ -62,7 +62,7 @@ func BenchmarkSearchOne(b *testing.B) {
 								}
 								continue
 							}
-							for _, err := range f.Search(b.Context(), FeatureQuery{Area: store.Box(x, y, x+side, y+side)}) {
+							for _, err := range f.Search(b.Context(), FeatureQuery{Area: query.Box(x, y, x+side, y+side)}) {
 								if err != nil {
 									b.Error(err)
 									return

@@ -13,7 +13,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // visible are the ids that each kind of read sees.
@@ -21,7 +21,7 @@ func visible(t *testing.T, f *Features, ids []string) map[string][]string {
 	t.Helper()
 	ctx := t.Context()
 	got := map[string][]string{}
-	for what, q := range map[string]FeatureQuery{"by area": {Area: store.Box(-180, -90, 180, 90)}, "by id": {Order: store.ByID}} {
+	for what, q := range map[string]FeatureQuery{"by area": {Area: query.Box(-180, -90, 180, 90)}, "by id": {Order: query.ByID}} {
 		for place, err := range f.Search(ctx, q) {
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestFeaturesExpireMeanwhile(t *testing.T) {
 				}
 				if n%2 == 1 {
 					got, before = false, s.now()
-					for _, err := range f.Search(ctx, FeatureQuery{Area: store.Box(0, 0, 2, 2)}) {
+					for _, err := range f.Search(ctx, FeatureQuery{Area: query.Box(0, 0, 2, 2)}) {
 						if got = true; err != nil {
 							t.Errorf("%s: %v", ps[i].name, err)
 							return

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestFullDataDir: the data directory's file system, of 8 MiB, fills up. Clients of all
@@ -71,7 +71,7 @@ func TestFullDataDir(t *testing.T) {
 	verify := func(what string) {
 		t.Helper()
 		for i, f := range clients {
-			for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(-1, -1, ids, 90)}) {
+			for place, err := range f.Search(ctx, FeatureQuery{Area: query.Box(-1, -1, ids, 90)}) {
 				var id int
 				if _, scan := fmt.Sscan(place.ID, &id); err != nil || scan != nil || place.Revision != revisions[id] {
 					t.Fatalf("%s, %s: %q, revision %d, %v", what, ps[i].name, place.ID, place.Revision, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/internal/history"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // historyPlace is where write n puts a feature: a point, or three squares.
@@ -96,7 +96,7 @@ func TestFeatureHistories(t *testing.T) {
 					box = [4]float64{20, -90, -20, 90} // over 180 degrees
 				}
 				call, seen := h.Now(), map[string]uint64{}
-				for found, err := range f.Search(ctx, FeatureQuery{Area: store.Box(box[0], box[1], box[2], box[3])}) {
+				for found, err := range f.Search(ctx, FeatureQuery{Area: query.Box(box[0], box[1], box[2], box[3])}) {
 					if err != nil {
 						t.Errorf("%s: search: %v", p.name, err)
 						return

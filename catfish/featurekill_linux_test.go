@@ -17,6 +17,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // A server process that keeps features is killed under load, again and again. The
@@ -304,7 +305,7 @@ func (k *killing) observe(ctx context.Context, c killClient, rng *rand.Rand) {
 			return
 		}
 		x := rng.Float64()*300 - 150
-		for f, err := range c.Search(ctx, FeatureQuery{Area: store.Box(x, -90, x+30, 90)}) {
+		for f, err := range c.Search(ctx, FeatureQuery{Area: query.Box(x, -90, x+30, 90)}) {
 			if err != nil {
 				return
 			}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // verify compares what all paths read with the known operations, and begins a new life.
@@ -15,7 +15,7 @@ func (k *killing) verify() {
 	var is map[string]killOp
 	for _, c := range k.clients {
 		got := map[string]killOp{}
-		for what, q := range map[string]FeatureQuery{"by area": {Area: store.Box(-180, -90, 180, 90)}, "by id": {Order: store.ByID}} {
+		for what, q := range map[string]FeatureQuery{"by area": {Area: query.Box(-180, -90, 180, 90)}, "by id": {Order: query.ByID}} {
 			found := map[string]killOp{}
 			for f, err := range c.Search(ctx, q) {
 				if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // A search is answered by requests of a bounded size. The caller gets the results of
@@ -24,7 +25,7 @@ type finder func(ctx context.Context, q store.Query) (found []store.Found, more 
 // in the order of ids, most at a time.
 func inPages(ctx context.Context, q store.Query, most int, find finder, yield func(*store.Found) (bool, error)) error {
 	few := q.Limit > 0 && q.Limit <= most || q.Limit == 0 && q.Area != nil
-	if q.Order == store.AnyOrder && few {
+	if q.Order == query.AnyOrder && few {
 		found, _, err := find(ctx, q)
 		if err == nil {
 			_, err := giveAll(found, yield)
@@ -34,7 +35,7 @@ func inPages(ctx context.Context, q store.Query, most int, find finder, yield fu
 			return err
 		}
 	}
-	q.Order = store.ByID
+	q.Order = query.ByID
 	for left := q.Limit; ; {
 		page := q
 		if page.Limit = most; left > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 var paged = flag.Int("paged", 20_000, "how many features TestPagingBesideWriters goes through")
@@ -83,13 +83,13 @@ func TestPagingBesideWriters(t *testing.T) {
 			}
 		})
 	}
-	area := store.Box(-180, -90, 180, 90)
+	area := query.Box(-180, -90, 180, 90)
 	var readers sync.WaitGroup
 	for k, p := range kvPaths() {
 		f := dialFeatures(t, s, p.options())
 		readers.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(k), 6))
-			q := FeatureQuery{Order: store.ByID}
+			q := FeatureQuery{Order: query.ByID}
 			if k%2 == 1 {
 				q.Area = area
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // put sends features, as many as fit in each message.
@@ -50,7 +51,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 		b := appendHead(nil, o.coll, 0)
 		sent = 0
 		for i := range min(len(fs), maxStore) {
-			id, value, err := store.Encode(store.Feature(fs[i]), o.space)
+			id, value, err := query.Encode(store.Feature(fs[i]), o.space)
 			if err != nil {
 				results[i].Err = err
 				if i == 0 {
@@ -58,7 +59,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []Feature, cond kv.Cond
 				}
 				break // The feature has a message of its own, which fails.
 			}
-			p := stored{cond: conditionOf(cond), revision: cond.IfRevision, expiry: store.Expiry(fs[i].Expires), id: id, value: value}
+			p := stored{cond: conditionOf(cond), revision: cond.IfRevision, expiry: query.Expiry(fs[i].Expires), id: id, value: value}
 			n := len(b)
 			if b = p.append(b); len(b) > most && i > 0 {
 				b = b[:n]

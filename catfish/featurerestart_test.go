@@ -8,7 +8,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // No path accepts an answer of a server that lost its features until it has some or the
@@ -38,7 +38,7 @@ func TestFeaturesRestarted(t *testing.T) {
 				}
 				reads := map[string]func() (n int, err error){
 					"count":  func() (int, error) { return f.Count(ctx, FeatureQuery{}) },
-					"search": func() (int, error) { return number(f.Search(ctx, FeatureQuery{Area: store.Box(0, 0, 2, 2)})) },
+					"search": func() (int, error) { return number(f.Search(ctx, FeatureQuery{Area: query.Box(0, 0, 2, 2)})) },
 					"all":    func() (int, error) { return number(f.Search(ctx, FeatureQuery{})) },
 					"near":   func() (int, error) { return number(f.Nearest(ctx, NearestQuery{K: 1})) },
 					"get":    func() (int, error) { _, err := f.Get(ctx, "a"); return 1, err },

@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Features reads and changes a collection of features: places by area, distance,
@@ -26,6 +27,7 @@ type featuresBackend interface {
 	search(ctx context.Context, q store.Query, yield func(*store.Found) (bool, error)) error
 	nearest(ctx context.Context, q store.NearestQuery, yield func(*store.Found) (bool, error)) error
 	count(ctx context.Context, q store.Query) (int, error)
+	explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error)
 	watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
 	describe(ctx context.Context) (FeaturesInfo, error)
 	collection() string // its name
@@ -132,8 +134,8 @@ func (f *Features) GetMany(ctx context.Context, ids []string) ([]Feature, error)
 // GetFields is GetMany of some parts of features. By message the answers are
 // smaller; a client that reads by offloading removes the other parts.
 func (f *Features) GetFields(ctx context.Context, ids []string, fields FeatureFields) ([]Feature, error) {
-	if len(fields.Fields) > store.MaxFields {
-		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), store.MaxFields)
+	if len(fields.Fields) > query.MaxFields {
+		return nil, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(fields.Fields), query.MaxFields)
 	}
 	return f.getMany(ctx, ids, (*feature.Selection)(&fields))
 }
@@ -160,6 +162,23 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
 	return each(func(yield func(*store.Found) (bool, error)) error { return f.be.search(ctx, q.ofStore(), yield) })
+}
+
+// Explain does what Search does, with a limit of up to 1,000, and explains the search.
+func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Explanation, error) {
+	if q.Limit < 0 || q.Limit > pageFeatures {
+		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d", ErrOption, q.Limit, pageFeatures)
+	}
+	found, x, err := f.be.explain(ctx, q.ofStore())
+	if err != nil {
+		return nil, x, err
+	}
+	fs := make([]Feature, len(found))
+	for i := range found {
+		fs[i] = Feature(found[i].Feature())
+	}
+	x.Results = len(fs)
+	return fs, x, nil
 }
 
 // Nearest yields the features around a point, the nearest first, with their distances.
@@ -205,7 +224,7 @@ func (r *remoteFeatures) get(ctx context.Context, ids []string, fields *feature.
 		rec, f := &records[i], (*store.Found)(nil)
 		if rec.Revision != 0 {
 			f = &store.Found{ID: keys[i], Value: rec.Value, Revision: rec.Revision}
-			f.Expiry = store.Expiry(rec.Expires)
+			f.Expiry = query.Expiry(rec.Expires)
 			if f.View, err = feature.Parse(rec.Value); err != nil {
 				return fmt.Errorf("%w: %q: %w", ErrProtocol, ids[i], err)
 			}

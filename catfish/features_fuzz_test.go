@@ -12,7 +12,9 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // fuzzPlace is a feature's bytes.
@@ -45,9 +47,9 @@ func featureRequests(f testing.TB) map[fastmsg.Kind][][]byte {
 	all[kindCreateFeatures] = [][]byte{append(options, "more"...)}
 	for _, q := range []store.Query{
 		{},
-		{Area: store.Box(170, -10, -170, 10), Limit: 3, Order: store.ByID, After: "a"},
-		{Area: store.Circle(1, 2, 1e5), Filter: "properties.n > 0", Relation: feature.Within},
-		{Area: store.Polygon(orb.MultiPolygon{{{{0, 0}, {3, 0}, {3, 2}, {0, 0}}}}), Relation: feature.Contains},
+		{Area: query.Box(170, -10, -170, 10), Limit: 3, Order: query.ByID, After: "a"},
+		{Area: query.Circle(1, 2, 1e5), Filter: "properties.n > 0", Relation: feature.Within},
+		{Area: query.Polygon(orb.MultiPolygon{{{{0, 0}, {3, 0}, {3, 2}, {0, 0}}}}), Relation: feature.Contains},
 	} {
 		for _, kind := range []fastmsg.Kind{kindFind, kindCountFeatures, kindEraseWhere} {
 			b, err := appendFindQuery(appendHead(nil, 1, 0), &q, feature.Geographic)
@@ -87,7 +89,7 @@ func FuzzFeatureService(f *testing.F) {
 		}
 		c, end := net.Pipe()
 		defer c.Close()
-		a := newSocketAnswers(end, newPacedWriter(end), tcpAccount{})
+		a := newSocketAnswers(end, newPacedWriter(end), nil)
 		defer a.end(false)
 		v := service{s: s, transport: TransportSoft, uploads: &uploadSet{}}
 		defer v.uploads.close(&s.uploads)
@@ -169,7 +171,7 @@ func FuzzFeatureAnswers(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := q.Prepare(feature.Geographic); err != nil {
+		if _, err := q.Prepare(feature.Geographic, filter.NewCache(1, filter.Options{})); err != nil {
 			return
 		}
 		again, err := appendFindQuery(nil, &q, feature.Geographic)

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const testFeatures = "places"
@@ -72,15 +73,15 @@ func TestFeatures(t *testing.T) {
 		t.Fatal(err)
 	}
 	queries := []FeatureQuery{
-		{Area: store.Box(-10, -10, -9, -9)},
-		{Area: store.Box(-1, -1, 1, 1), Filter: "properties.n > 6"},
-		{Area: store.Box(-10, 1, 110, 1.5)}, // several parts of the same features
-		{Area: store.Circle(3, 3, 200_000), Order: store.ByID, Limit: 7},
-		{Area: store.Polygon(orb.Polygon{{{0, 0}, {5, 0}, {0, 5}, {0, 0}}}), Relation: feature.Within},
-		{Area: store.Box(20, -90, 60, 90), Order: store.ByID},
-		{Area: store.Box(-10, -10, 10, 10), Order: store.ByID, Limit: 2500},
-		{Filter: "properties.n == 3", Order: store.ByID},
-		{Order: store.ByID, Limit: 10, After: "place 2"},
+		{Area: query.Box(-10, -10, -9, -9)},
+		{Area: query.Box(-1, -1, 1, 1), Filter: "properties.n > 6"},
+		{Area: query.Box(-10, 1, 110, 1.5)}, // several parts of the same features
+		{Area: query.Circle(3, 3, 200_000), Order: query.ByID, Limit: 7},
+		{Area: query.Polygon(orb.Polygon{{{0, 0}, {5, 0}, {0, 5}, {0, 0}}}), Relation: feature.Within},
+		{Area: query.Box(20, -90, 60, 90), Order: query.ByID},
+		{Area: query.Box(-10, -10, 10, 10), Order: query.ByID, Limit: 2500},
+		{Filter: "properties.n == 3", Order: query.ByID},
+		{Order: query.ByID, Limit: 10, After: "place 2"},
 	}
 	for _, p := range kvPaths() {
 		t.Run(p.name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestFeatures(t *testing.T) {
 					}
 					got = append(got, place)
 				}
-				samePlaces(t, q, got, want, q.Order == store.ByID)
+				samePlaces(t, q, got, want, q.Order == query.ByID)
 				if len(want) == 0 {
 					t.Errorf("%+v finds nothing", q)
 				}
@@ -184,7 +185,7 @@ func changeFeatures(t *testing.T, f *Features) {
 	at := func(x float64) []string {
 		t.Helper()
 		var ids []string
-		for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(x-1, -1, x+1, 1)}) {
+		for place, err := range f.Search(ctx, FeatureQuery{Area: query.Box(x-1, -1, x+1, 1)}) {
 			is(err, nil)
 			ids = append(ids, place.ID)
 		}
@@ -296,7 +297,7 @@ func TestFeaturesOffloaded(t *testing.T) {
 			p := all[i].Geometry.(orb.Point)
 			// Also areas so small that one at random would contain hardly anything.
 			h := []float64{0.01, 1e-6}[i%2]
-			return FeatureQuery{Area: store.Box(p[0]-h, p[1]-h, p[0]+h, p[1]+h)}
+			return FeatureQuery{Area: query.Box(p[0]-h, p[1]-h, p[0]+h, p[1]+h)}
 		}
 		trips, n := uint64(0), 0
 		for i := range all {
@@ -381,7 +382,7 @@ func TestLargeFeatures(t *testing.T) {
 		}
 		samePlaces(t, p.name, []Feature{got}, []Feature{large}, true)
 		n := 0
-		for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(10, 10, 10.1, 10.1)}) {
+		for place, err := range f.Search(ctx, FeatureQuery{Area: query.Box(10, 10, 10.1, 10.1)}) {
 			if err != nil {
 				t.Fatalf("%s: %v", p.name, err)
 			}
@@ -405,7 +406,7 @@ func TestLargeFeatures(t *testing.T) {
 			}
 			ids = append(ids, large.ID)
 		}
-		for _, q := range []FeatureQuery{{Order: store.ByID}, {Area: store.Box(8, 8, 12, 12)}, {Limit: 8}} {
+		for _, q := range []FeatureQuery{{Order: query.ByID}, {Area: query.Box(8, 8, 12, 12)}, {Limit: 8}} {
 			n = 0
 			for _, err := range f.Search(ctx, q) {
 				if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Searches of features, at the client
@@ -36,14 +37,14 @@ func (r *remoteFeatures) search(ctx context.Context, q store.Query, yield func(*
 }
 
 // find requests one answer, which is in memory of its own.
-func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *Explanation) (fs []store.Found, more bool, err error) {
+func (r *remoteFeatures) find(ctx context.Context, q store.Query, x *explaining) (fs []store.Found, more bool, err error) {
 	f := &findQuery{kind: kindFind, q: q, explain: x}
 	err = r.c.run(ctx, f)
 	return f.found, f.more, err
 }
 
 func (r *remoteFeatures) count(ctx context.Context, q store.Query) (int, error) {
-	q.Limit, q.Order, q.After = 0, store.AnyOrder, ""
+	q.Limit, q.Order, q.After = 0, query.AnyOrder, ""
 	f := findQueries.Get().(*findQuery)
 	defer f.release()
 	f.kind, f.q = kindCountFeatures, q
@@ -62,24 +63,14 @@ func (r *remoteFeatures) nearest(ctx context.Context, q store.NearestQuery, yiel
 	return err
 }
 
-// Explain does what Search does, with a limit of up to 1,000, and explains the search.
-func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Explanation, error) {
-	r, ok := f.be.(*remoteFeatures)
-	if !ok || q.Limit < 0 || q.Limit > pageFeatures {
-		return nil, nil, fmt.Errorf("%w: Explain of %d features, want up to %d over a connection", ErrOption, q.Limit, pageFeatures)
-	}
+func (r *remoteFeatures) explain(ctx context.Context, q store.Query) ([]store.Found, *Explanation, error) {
 	x, done := r.c.conn.explain(r.c.conn.features.Policy())
-	found, _, err := r.find(ctx, q.ofStore(), x)
+	found, _, err := r.find(ctx, q, x)
 	if err != nil {
-		return nil, x, err
-	}
-	fs := make([]Feature, len(found))
-	for i := range found {
-		fs[i] = Feature(found[i].Feature())
+		return nil, &x.Explanation, err
 	}
 	done()
-	x.Results = len(fs)
-	return fs, x, nil
+	return found, &x.Explanation, nil
 }
 
 // findQuery is a find, near or countFeatures, by either path. Pooled.
@@ -98,7 +89,7 @@ type findQuery struct {
 	space        feature.Space
 	open         *openSlab
 	req, ans     []byte
-	explain      *Explanation
+	explain      *explaining
 	older        bool // the server ignores Fields, and sends all
 }
 
@@ -125,8 +116,8 @@ func (g *findQuery) again() {
 	g.found, g.more, g.count = g.found[:0], false, 0
 }
 
-func (g *findQuery) opened() *openSlab       { return g.open }
-func (g *findQuery) explained() *Explanation { return g.explain }
+func (g *findQuery) opened() *openSlab      { return g.open }
+func (g *findQuery) explained() *explaining { return g.explain }
 
 // Estimate fails: only the leaves show how many records there are to read.
 func (g *findQuery) Estimate(*Estimate) bool { return false }
@@ -274,7 +265,7 @@ func (g *findQuery) arrange() {
 		g.count, g.found = len(g.found), nil
 		return
 	}
-	if g.q.Order == store.ByID {
+	if g.q.Order == query.ByID {
 		slices.SortFunc(g.found, func(a, b store.Found) int { return slices.Compare(a.ID, b.ID) })
 		if g.q.After != "" {
 			g.found = slices.DeleteFunc(g.found, func(f store.Found) bool { return string(f.ID) <= g.q.After })

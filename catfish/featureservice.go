@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Requests about features, at the server
@@ -91,7 +92,7 @@ func (c *collection) search(kind fastmsg.Kind, arg uint32, p []byte) (s search, 
 		return s, err
 	}
 	s.q, err = getFindQuery(p)
-	s.count, s.ordered = kind == kindCountFeatures, s.q.Order == store.ByID
+	s.count, s.ordered = kind == kindCountFeatures, s.q.Order == query.ByID
 	return s, err
 }
 
@@ -242,7 +243,7 @@ func (v *service) createFeatures(p []byte) error {
 	if v.s.opts.ClientCollections < 0 {
 		return fmt.Errorf("%w: the collections of this server are fixed", ErrNotPermitted)
 	}
-	if err := v.s.Room(); err != nil {
+	if err := v.s.CheckMemory(); err != nil {
 		return err
 	}
 	v.createLater(name, newCollection{features: &o})

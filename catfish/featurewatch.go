@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // WatchQuery says what to watch.
@@ -86,7 +87,7 @@ func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEve
 	return func(yield func(FeatureEvent, error) bool) {
 		last := FeatureEvent{Resume: q.From, History: q.History}
 		err := f.be.watch(ctx, &q, func(e FeatureEvent) bool {
-			if last = e; e.Kind == store.Progress && !q.Progress {
+			if last = e; e.Kind == query.Progress && !q.Progress {
 				return true
 			}
 			return yield(e, nil)

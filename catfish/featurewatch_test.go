@@ -19,6 +19,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // watchPaths are all ways to watch a server's features: by message, and in process.
@@ -53,7 +54,7 @@ func follow(ctx context.Context, f *Features, q WatchQuery, take func(FeatureEve
 					continue
 				}
 			}
-			if err == nil && e.Kind == store.Progress && !progress {
+			if err == nil && e.Kind == query.Progress && !progress {
 				continue
 			}
 			if err == nil && !take(e) {
@@ -80,8 +81,8 @@ func text(e FeatureEvent) string {
 // they are wanted; and again, from each revision on.
 func TestWatch(t *testing.T) {
 	q := WatchQuery{Areas: []WatchArea{
-		{"east", FeatureQuery{Area: store.Box(0, -10, 10, 10), Filter: "properties.n < 5"}},
-		{"west", FeatureQuery{Area: store.Polygon(orb.Polygon{{{-10, -10}, {0, -10}, {0, 10}, {-10, 10}, {-10, -10}}})}},
+		{"east", FeatureQuery{Area: query.Box(0, -10, 10, 10), Filter: "properties.n < 5"}},
+		{"west", FeatureQuery{Area: query.Polygon(orb.Polygon{{{-10, -10}, {0, -10}, {0, 10}, {-10, 10}, {-10, -10}}})}},
 	}, Old: true}
 	want := []string{
 		"enter  east a [1 1]",
@@ -128,7 +129,7 @@ func TestWatch(t *testing.T) {
 				var texts []string
 				for _, e := range got {
 					texts = append(texts, text(e))
-					if e.Kind != store.Exit && (e.Feature.Revision != e.Revision || e.Feature.ID != e.ID) {
+					if e.Kind != query.Exit && (e.Feature.Revision != e.Revision || e.Feature.ID != e.ID) {
 						t.Errorf("%+v has another feature", e)
 					}
 				}
@@ -166,7 +167,7 @@ func TestWatch(t *testing.T) {
 func TestWatchHistories(t *testing.T) {
 	s := startFeatures(t, ServerOptions{Workers: 2})
 	ctx := t.Context()
-	area := FeatureQuery{Area: store.Box(-5, -5, 5, 5), Filter: "properties.n != 3"}
+	area := FeatureQuery{Area: query.Box(-5, -5, 5, 5), Filter: "properties.n != 3"}
 	movers, moves := 4, max(300/raceFactor, 60)
 
 	type line struct {
@@ -188,14 +189,14 @@ func TestWatchHistories(t *testing.T) {
 		var stands chan struct{}
 		first := true
 		stands, w.ended = follow(ctx, f, WatchQuery{Query: area, Progress: true}, func(e FeatureEvent) bool {
-			if e.Kind == store.Progress {
+			if e.Kind == query.Progress {
 				return true
 			}
 			if first {
 				first = false
 				w.began = e.Revision
 			}
-			w.events = append(w.events, line{e.Revision, text(e), e.ID, e.Kind == store.Exit})
+			w.events = append(w.events, line{e.Revision, text(e), e.ID, e.Kind == query.Exit})
 			if cut != nil {
 				cut(len(w.events))
 			}
@@ -329,7 +330,7 @@ func TestWatchEnds(t *testing.T) {
 				}
 			}
 			e, err := watchOne(ctx, f, WatchQuery{Progress: true})
-			if err != nil || e.Kind != store.Progress || e.Resume == 0 || e.Resume != e.Revision || e.History == 0 {
+			if err != nil || e.Kind != query.Progress || e.Resume == 0 || e.Resume != e.Revision || e.History == 0 {
 				t.Fatalf("%+v, %v", e, err)
 			}
 			for range 6 {
@@ -345,7 +346,7 @@ func TestWatchEnds(t *testing.T) {
 				"three areas":    {WatchQuery{Areas: []WatchArea{{Name: "1"}, {Name: "2"}, {Name: "3"}}}, []error{store.ErrWatchLimit}},
 				"one area twice": {WatchQuery{Areas: []WatchArea{{Name: "1"}, {Name: "1"}}}, []error{store.ErrQuery}},
 				"limit":          {WatchQuery{Query: FeatureQuery{Limit: 1}}, []error{store.ErrQuery}},
-				"no such box":    {WatchQuery{Query: FeatureQuery{Area: store.Box(0, 200, 1, 300)}}, []error{store.ErrQuery}},
+				"no such box":    {WatchQuery{Query: FeatureQuery{Area: query.Box(0, 200, 1, 300)}}, []error{store.ErrQuery}},
 				"bad filter":     {WatchQuery{Query: FeatureQuery{Filter: "properties.("}}, []error{store.ErrQuery}},
 			} {
 				_, err := watchOne(ctx, f, c.q)
@@ -520,7 +521,7 @@ func TestWatchRetriesRefusedRequests(t *testing.T) {
 				switch {
 				case err != nil:
 					t.Fatal(err)
-				case e.Kind == store.Progress:
+				case e.Kind == query.Progress:
 					if c.later {
 						no.left.Store(3)
 					}

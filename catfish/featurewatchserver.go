@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Watches, at the server
@@ -51,7 +53,7 @@ const (
 	mostWait = 30 * time.Second
 	// watchIdle is how long a watcher waits for its client's next request.
 	watchIdle = 30 * time.Second
-	// watchSweep is the number of recordsTick between two calls of expire: a second.
+	// watchSweep is the number of ticks (store.EveryTick) between two calls of expire: a second.
 	watchSweep = 100
 	// watchBytes is when an answer is full: some hundred events, and 1 ms of the
 	// smallest connection that is served well.
@@ -108,9 +110,9 @@ func (q *watching) begin(a lateAnswer) {
 		d := &doing{Job: q.s.turns.Job(ctx, q.source), s: q.s, to: a}
 		out, err := q.run(ctx, w, d)
 		d.End()
-		d.Unhold(d.kept + d.answer)
+		d.to.Give(d.kept + d.answer)
 		if err == nil {
-			err = q.s.roomFor(int64(len(out)))
+			err = limits.CheckMemory(q.s, int64(len(out)))
 		}
 		if err != nil {
 			a.fail(err, 0)
@@ -259,7 +261,7 @@ func (q *watching) some(w *watch, out []byte, d *doing) (_ []byte, idle bool, er
 		e, ok, err := w.w.TryIn(steps)
 		switch {
 		case ok:
-			if w.pos = e.Resume; e.Kind != store.Progress || err != nil {
+			if w.pos = e.Resume; e.Kind != query.Progress || err != nil {
 				out = appendEvent(out, &e, q.req.flags&watchOld != 0, err)
 				if busy := d.answers(cap(out)); busy != nil {
 					return nil, false, busy

@@ -14,6 +14,7 @@ import (
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // polls makes watch requests of one connection.
@@ -220,7 +221,7 @@ func TestWatchLongAnswers(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", transport, err)
 			}
-			if e.Kind == store.Progress {
+			if e.Kind == query.Progress {
 				continue
 			}
 			if e.ID != fmt.Sprint(i) || len(e.Feature.Properties) != len(text) {
@@ -280,15 +281,15 @@ func TestWatchRole(t *testing.T) {
 // encode.
 func FuzzWatchWire(f *testing.F) {
 	req := watchRequest{coll: 1, id: 2, from: 3, areas: []watchedArea{
-		{"a", store.Query{Area: store.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
-		{"", store.Query{Area: store.Polygon(orb.Polygon{{{0, 0}, {1, 0}, {0, 1}, {0, 0}}})}},
+		{"a", store.Query{Area: query.Box(0, 0, 1, 1), Filter: "properties.n > 1"}},
+		{"", store.Query{Area: query.Polygon(orb.Polygon{{{0, 0}, {1, 0}, {0, 1}, {0, 0}}})}},
 	}}
 	b, err := req.append(nil, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b)
-	_, value, err := store.Encode(store.Feature{ID: "x", Geometry: orb.Point{1, 2}, Properties: []byte(`{"n":1}`)}, 0)
+	_, value, err := query.Encode(store.Feature{ID: "x", Geometry: orb.Point{1, 2}, Properties: []byte(`{"n":1}`)}, 0)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -297,9 +298,9 @@ func FuzzWatchWire(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, e := range []store.Event{
-		{Kind: store.Enter, Name: "a", ID: "x", Revision: 7, Resume: 7, New: &found},
-		{Kind: store.Inside, ID: "x", Revision: 7, Resume: 6, New: &found, Old: &found},
-		{Kind: store.Exit, Why: store.Deleted, ID: "x", Revision: 8, Resume: 8, Old: &found},
+		{Kind: query.Enter, Name: "a", ID: "x", Revision: 7, Resume: 7, New: &found},
+		{Kind: query.Inside, ID: "x", Revision: 7, Resume: 6, New: &found, Old: &found},
+		{Kind: query.Exit, Why: query.Deleted, ID: "x", Revision: 8, Resume: 8, Old: &found},
 	} {
 		f.Add(appendEvent(nil, &e, true, nil))
 		f.Add(appendEvent(nil, &e, false, ErrBusy))
@@ -315,7 +316,7 @@ func FuzzWatchWire(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if len(after) >= len(rest) || e.Kind > store.Changed || e.Why > store.Expired {
+			if len(after) >= len(rest) || e.Kind > query.Changed || e.Why > query.Expired {
 				t.Fatalf("%+v of %d bytes, %d left", e, len(rest), len(after))
 			}
 			rest = after
@@ -329,7 +330,7 @@ func TestWatchAnswerEndsWithinAWrite(t *testing.T) {
 	answer := func(resume uint64, events ...store.Event) []byte {
 		b := appendWatchHead(nil, 1, resume)
 		for _, e := range events {
-			e.Kind, e.Why = store.Exit, store.Deleted
+			e.Kind, e.Why = query.Exit, query.Deleted
 			b = appendEvent(b, &e, false, nil)
 		}
 		return b
@@ -371,7 +372,7 @@ func BenchmarkWatch(b *testing.B) {
 			}
 			came := make(chan struct{})
 			ctx, cancel := context.WithCancel(b.Context())
-			stands, ended := follow(ctx, f, WatchQuery{Query: FeatureQuery{Area: store.Box(0, 0, 10, 10), Filter: "properties.n < 5"}},
+			stands, ended := follow(ctx, f, WatchQuery{Query: FeatureQuery{Area: query.Box(0, 0, 10, 10), Filter: "properties.n < 5"}},
 				func(FeatureEvent) bool { came <- struct{}{}; return true })
 			<-stands
 			for i := 0; b.Loop(); i++ {
@@ -396,8 +397,8 @@ func BenchmarkWatchBegin(b *testing.B) {
 		ring = append(ring, orb.Point{math.Cos(at), math.Sin(at)})
 	}
 	for name, q := range map[string]FeatureQuery{
-		"box": {Area: store.Box(0, 0, 1, 1)}, "filter": {Area: store.Box(0, 0, 1, 1), Filter: "properties.n < 5"},
-		"polygon": {Area: store.Polygon(orb.Polygon{ring})},
+		"box": {Area: query.Box(0, 0, 1, 1)}, "filter": {Area: query.Box(0, 0, 1, 1), Filter: "properties.n < 5"},
+		"polygon": {Area: query.Polygon(orb.Polygon{ring})},
 	} {
 		b.Run("area="+name, func(b *testing.B) {
 			s := startFeatures(b, ServerOptions{})
@@ -422,7 +423,7 @@ func BenchmarkWatchBegin(b *testing.B) {
 // The client refuses a server whose answers no watch can have, and accepts good ones.
 func TestWatchHostileAnswers(t *testing.T) {
 	event := func(revision, resume uint64) []byte {
-		e := store.Event{Kind: store.Exit, Why: store.Deleted, ID: "x", Revision: revision, Resume: resume}
+		e := store.Event{Kind: query.Exit, Why: query.Deleted, ID: "x", Revision: revision, Resume: resume}
 		return appendEvent(nil, &e, false, nil)
 	}
 	head := func(history, resume uint64, more ...[]byte) []byte {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // The payloads of a watch, little-endian, beside those of featurewire.go.
@@ -152,15 +153,15 @@ func getEvent(b []byte) (e FeatureEvent, rest []byte, failed, err error) {
 	}
 	e.Area, e.ID = string(area), string(id)
 	if kind == watchFailed {
-		e.Kind = store.Progress
+		e.Kind = query.Progress
 		if len(b) < 4 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)-4) {
 			return e, nil, nil, fmt.Errorf("%w: a failed event that ends with %d bytes", ErrProtocol, len(b))
 		}
 		return e, nil, getFailure(b[4:]), nil
 	}
-	gone := e.Why == store.Deleted || e.Why == store.Expired
+	gone := e.Why == query.Deleted || e.Why == query.Expired
 	switch {
-	case e.Kind < store.Enter || e.Kind > store.Changed || e.Why > store.Expired || (e.Why != store.NoReason) != (e.Kind == store.Exit),
+	case e.Kind < query.Enter || e.Kind > query.Changed || e.Why > query.Expired || (e.Why != query.NoReason) != (e.Kind == query.Exit),
 		flags > eventNew|eventOld, (flags&eventNew == 0) != gone:
 		return e, nil, nil, fmt.Errorf("%w: event of kind %d, reason %d, flags %d", ErrProtocol, kind, why, flags)
 	}

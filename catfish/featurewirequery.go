@@ -8,6 +8,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // cutText cuts off a text with its length in front, perhaps an empty one.
@@ -36,7 +37,7 @@ func isBoxFind(m *fastmsg.Message) bool {
 	// Limit; order, relation, shape, flags; bytes of cursor and filter; box.
 	return m.Kind == kindFind && len(m.Payload) == boxFindBytes &&
 		binary.LittleEndian.Uint64(m.Payload[headBytes+4:])&^(0xff<<8) ==
-			uint64(store.AnyOrder)|uint64(store.ShapeBox)<<16
+			uint64(query.AnyOrder)|uint64(query.ShapeBox)<<16
 }
 
 // getBoxFind decodes the box, relation and limit of a message that isBoxFind accepts.
@@ -57,8 +58,8 @@ func appendSelection(b []byte, s *feature.Selection) ([]byte, error) {
 	if s.NoGeometry {
 		flags |= 2
 	}
-	if len(s.Fields) > store.MaxFields {
-		return b, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(s.Fields), store.MaxFields)
+	if len(s.Fields) > query.MaxFields {
+		return b, fmt.Errorf("%w: %d fields, at most %d", store.ErrQuery, len(s.Fields), query.MaxFields)
 	}
 	b = binary.LittleEndian.AppendUint16(append(b, flags), uint16(len(s.Fields)))
 	for _, name := range s.Fields {
@@ -76,8 +77,8 @@ func getSelection(b []byte) (s feature.Selection, rest []byte, err error) {
 	}
 	s.NoProperties, s.NoGeometry = b[0]&1 != 0, b[0]&2 != 0
 	n := int(binary.LittleEndian.Uint16(b[1:]))
-	if b = b[3:]; n > store.MaxFields {
-		return s, nil, fmt.Errorf("%w: %d fields, at most %d", ErrProtocol, n, store.MaxFields)
+	if b = b[3:]; n > query.MaxFields {
+		return s, nil, fmt.Errorf("%w: %d fields, at most %d", ErrProtocol, n, query.MaxFields)
 	}
 	for range n {
 		var name []byte
@@ -127,11 +128,11 @@ func appendFindQuery(b []byte, q *store.Query, space feature.Space) (_ []byte, e
 	}
 	switch {
 	case q.Area == nil:
-	case q.Area.Shape == store.ShapeBox:
+	case q.Area.Shape == query.ShapeBox:
 		for _, v := range q.Area.Box {
 			b = appendF64(b, v)
 		}
-	case q.Area.Shape == store.ShapeCircle:
+	case q.Area.Shape == query.ShapeCircle:
 		b = appendF64(appendF64(appendF64(b, q.Area.Centre[0]), q.Area.Centre[1]), q.Area.Radius)
 	default:
 		g, err := feature.Normalise(q.Area.Polygon, feature.Options{Space: space})
@@ -168,11 +169,11 @@ func getFindQuery(b []byte) (q store.Query, err error) {
 	switch shape {
 	case noArea:
 		want = 0
-	case byte(store.ShapeBox):
+	case byte(query.ShapeBox):
 		want = boxBytes
-	case byte(store.ShapeCircle):
+	case byte(query.ShapeCircle):
 		want = 24
-	case byte(store.ShapePolygon):
+	case byte(query.ShapePolygon):
 		want = len(b)
 	}
 	if len(b) != want {
@@ -180,16 +181,16 @@ func getFindQuery(b []byte) (q store.Query, err error) {
 	}
 	switch shape {
 	case noArea:
-	case byte(store.ShapeBox):
-		q.Area = store.Box(f64(b), f64(b[8:]), f64(b[16:]), f64(b[24:]))
-	case byte(store.ShapeCircle):
-		q.Area = store.Circle(f64(b), f64(b[8:]), f64(b[16:]))
+	case byte(query.ShapeBox):
+		q.Area = query.Box(f64(b), f64(b[8:]), f64(b[16:]), f64(b[24:]))
+	case byte(query.ShapeCircle):
+		q.Area = query.Circle(f64(b), f64(b[8:]), f64(b[16:]))
 	default:
 		v, err := feature.Parse(b)
 		if err != nil {
 			return q, fmt.Errorf("%w: polygon: %w", ErrProtocol, err)
 		}
-		q.Area = store.Polygon(v.Geometry())
+		q.Area = query.Polygon(v.Geometry())
 	}
 	return q, nil
 }
@@ -217,7 +218,7 @@ func appendNear(b []byte, q *store.NearestQuery) (_ []byte, err error) {
 func getNear(k uint32, b []byte) (q store.NearestQuery, err error) {
 	fields := k&nearFields != 0
 	k &^= nearFields
-	if len(b) < 24 || k > store.MaxNearest {
+	if len(b) < 24 || k > query.MaxNearest {
 		return q, fmt.Errorf("%w: %d nearest, in %d bytes", ErrProtocol, k, len(b))
 	}
 	q = store.NearestQuery{X: f64(b), Y: f64(b[8:]), Within: f64(b[16:]), K: int(k)}

@@ -25,9 +25,9 @@ func (w *work) begin(a lateAnswer) {
 			out, err = w.do(d)
 		}
 		d.End()
-		d.Unhold(d.kept + d.answer)
+		d.to.Give(d.kept + d.answer)
 		if err == nil {
-			err = w.s.roomFor(int64(len(out)))
+			err = limits.CheckMemory(w.s, int64(len(out)))
 		}
 		if err != nil {
 			a.fail(err, d.done)
@@ -71,20 +71,5 @@ func (d *doing) answers(bytes int) error {
 
 // count sets part, a part of the held bytes, to n.
 func (d *doing) count(part *int64, n int64) error {
-	more := n - *part
-	if more <= 0 {
-		d.Unhold(-more)
-	} else {
-		if err := d.s.roomFor(n); err != nil {
-			return err
-		}
-		if err := d.Hold(more); err != nil {
-			return err
-		}
-	}
-	*part = n
-	return nil
+	return limits.Hold(d.to, d.s, part, n)
 }
-
-func (d *doing) Hold(n int64) error { return d.to.hold(n) }
-func (d *doing) Unhold(n int64)     { d.to.unhold(n) }

@@ -16,6 +16,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestFeatureWorkIsCounted: the results of a search that a client waits for count against
@@ -34,7 +35,7 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 	if _, err := f.PutMany(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
-	world := store.Box(-180, -90, 180, 90)
+	world := query.Box(-180, -90, 180, 90)
 	// Other clients of this host hold most of its share.
 	before := s.budgets.answers.Use()
 	other := s.budgets.answers.Open("127.0.0.1", func(error) {})
@@ -75,7 +76,7 @@ func TestFeatureWorkIsCounted(t *testing.T) {
 func TestWorkStopsAfterDisconnect(t *testing.T) {
 	c, end := net.Pipe()
 	defer c.Close()
-	a := newSocketAnswers(end, newPacedWriter(end), tcpAccount{})
+	a := newSocketAnswers(end, newPacedWriter(end), nil)
 	l, err := a.later(1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func TestLongFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, wantPending := range []bool{true, false} {
-		p, err := appendFindQuery(nil, &store.Query{Area: store.Box(0, 0, 2, 2), Filter: long}, feature.Geographic)
+		p, err := appendFindQuery(nil, &store.Query{Area: query.Box(0, 0, 2, 2), Filter: long}, feature.Geographic)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,7 @@ func (v *service) storeFeatures(c *collection, n uint32, p []byte) error {
 	if n == 0 || n > maxStore {
 		return fmt.Errorf("%w: %d places to store, want 1 to %d", ErrProtocol, n, maxStore)
 	}
-	if err := v.s.Room(); err != nil {
+	if err := v.s.CheckMemory(); err != nil {
 		return err
 	}
 	w := &stores{c: c, payload: bytes.Clone(p), says: says, results: make([]storeResult, n)}
@@ -141,7 +141,7 @@ func (v *service) changeFeature(c *collection, kind fastmsg.Kind, arg uint32, p 
 	}
 	w := &change{c: c, id: string(id), cond: cond}
 	if kind == kindPatch {
-		if err := v.s.Room(); err != nil {
+		if err := v.s.CheckMemory(); err != nil {
 			return err
 		}
 		w.patch = append([]byte{}, rest...)

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Only the selected fields come, by every path; and by message the answer is small.
@@ -46,8 +47,8 @@ func TestFields(t *testing.T) {
 				}
 			}
 			for _, q := range []FeatureQuery{
-				{Area: store.Box(-1, 0, 30, 2), Filter: `properties.long.startsWith("xx")`},
-				{Area: store.Box(-1, 0, 30, 2), Order: store.ByID, Limit: 20},
+				{Area: query.Box(-1, 0, 30, 2), Filter: `properties.long.startsWith("xx")`},
+				{Area: query.Box(-1, 0, 30, 2), Order: query.ByID, Limit: 20},
 				{},
 			} {
 				q.Fields = fields
@@ -70,7 +71,7 @@ func TestFields(t *testing.T) {
 			if st := c.Counters().BytesReceived; (p.policy == "tcp" || p.policy == "fast") && (st == 0 || st > 20_000) {
 				t.Errorf("%d bytes by messages", st)
 			}
-			many := FeatureFields{Fields: make([]string, store.MaxFields+1)}
+			many := FeatureFields{Fields: make([]string, query.MaxFields+1)}
 			if _, err := f.GetFields(t.Context(), []string{"3"}, many); !errors.Is(err, store.ErrQuery) {
 				t.Error(err)
 			}
@@ -126,7 +127,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	n := 0
-	for place, err := range f.Search(t.Context(), FeatureQuery{Area: store.Box(178, 0, -178, 2), Fields: FeatureFields{Fields: []string{"n"}}}) {
+	for place, err := range f.Search(t.Context(), FeatureQuery{Area: query.Box(178, 0, -178, 2), Fields: FeatureFields{Fields: []string{"n"}}}) {
 		if n++; err != nil || string(place.Properties) != `{"n":1}` {
 			t.Errorf("%s, %v", place.Properties, err)
 		}
@@ -175,7 +176,7 @@ func TestHostileFields(t *testing.T) {
 			{kindFind, find(withFields, 3, 0, 0, 1), ErrProtocol},
 			{kindNear, append(head(1|nearFields), make([]byte, 24)...), ErrProtocol},
 			{kindNear, append(head(1|nearFields), make([]byte, 27)...), nil},
-			{kindNear, append(head(store.MaxNearest+1|nearFields), make([]byte, 27)...), ErrProtocol},
+			{kindNear, append(head(query.MaxNearest+1|nearFields), make([]byte, 27)...), ErrProtocol},
 			{kindDescribe, nil, ErrProtocol},
 			{kindDescribe, appendHead(nil, 0, 0), ErrKind},
 			{kindDescribe, appendHead(nil, 77, 0), ErrUnknownCollection},

@@ -54,21 +54,22 @@ func (a lateAnswer) fail(err error, done uint64) bool {
 	return a.respond(kindFailure, appendFailure(nil, err, done))
 }
 
-// hold counts n bytes against the connection's account until unhold; both come
+// Take counts n bytes against the connection's account until Give; both come
 // before the answer.
-func (a lateAnswer) hold(n int64) error {
+func (a lateAnswer) Take(n int64) error {
 	if a.socket.of != nil {
-		return a.socket.of.account.Hold(n)
+		return a.socket.of.account.Take(n)
 	}
-	return a.ring.Hold(n)
+	return a.ring.Take(n)
 }
 
-func (a lateAnswer) unhold(n int64) {
+// Give gives back n bytes that Take counted.
+func (a lateAnswer) Give(n int64) {
 	if a.socket.of != nil {
-		a.socket.of.account.Unhold(n)
+		a.socket.of.account.Give(n)
 		return
 	}
-	a.ring.Unhold(n)
+	a.ring.Give(n)
 }
 
 // ended reports whether the connection has ended. Then no client waits for the

@@ -3,11 +3,13 @@ package catfish
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Local is a store of features in this process, without a network. Its Features
@@ -35,7 +37,7 @@ func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 
 // keepTidy does the background work of the store.
 func (l *Local) keepTidy(ctx context.Context) {
-	everyTick(ctx, func(turn int) { tidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
+	store.EveryTick(ctx, func(turn int) { store.TidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
 }
 
 // Store returns the opened store.
@@ -128,13 +130,13 @@ func (l *localFeatures) put(ctx context.Context, fs []Feature, cond kv.Condition
 	var under sync.WaitGroup
 	var all store.Writes
 	for i, f := range fs {
-		id, value, err := store.Encode(store.Feature(f), c.Options().Space)
+		id, value, err := query.Encode(store.Feature(f), c.Options().Space)
 		if results[i].ID = id; err != nil {
 			results[i].Err = err
 			continue
 		}
 		under.Add(1)
-		all.Put(c, id, value, int64(store.Expiry(f.Expires)), cond, func(revision uint64, replaced bool, err error) {
+		all.Put(c, id, value, int64(query.Expiry(f.Expires)), cond, func(revision uint64, replaced bool, err error) {
 			results[i].Revision, results[i].Err = revision, err
 			results[i].Created, results[i].Replaced = err == nil && !replaced, replaced
 			under.Done()
@@ -198,7 +200,7 @@ func findIn(ctx context.Context, c *store.Collection, q store.Query) (found []st
 	bytes := 0
 	err = c.Search(ctx, q, func(f *store.Found) (bool, error) {
 		if bytes += len(f.ID) + len(f.Value); bytes > localBytes && len(found) > 0 {
-			if q.Order != store.ByID {
+			if q.Order != query.ByID {
 				return false, ErrTooLarge
 			}
 			more = true
@@ -240,4 +242,8 @@ func (l *localFeatures) describe(ctx context.Context) (FeaturesInfo, error) {
 		return FeaturesInfo{}, err
 	}
 	return c.Describe()
+}
+
+func (l *localFeatures) explain(context.Context, store.Query) ([]store.Found, *Explanation, error) {
+	return nil, nil, fmt.Errorf("%w: only a search over a connection is explained", ErrOption)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 
 	"github.com/paulmach/orb"
 )
@@ -44,10 +44,10 @@ func TestLocalSearchOutlivesRecords(t *testing.T) {
 		}
 	}
 	write()
-	area := store.Box(-1, -1, 1, 1)
+	area := query.Box(-1, -1, 1, 1)
 	for name, answer := range map[string]func(yield func(catfish.Feature, error) bool){
 		"search":  places.Search(t.Context(), catfish.FeatureQuery{Area: area}),
-		"ordered": places.Search(t.Context(), catfish.FeatureQuery{Area: area, Order: store.ByID}),
+		"ordered": places.Search(t.Context(), catfish.FeatureQuery{Area: area, Order: query.ByID}),
 		"nearest": places.Nearest(t.Context(), catfish.NearestQuery{K: n}),
 	} {
 		got := map[string]bool{}

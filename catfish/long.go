@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
@@ -23,7 +22,7 @@ import (
 //
 // A worker makes one step in each turn (fastmsg.Conn.Continue), and serves its other
 // clients' requests between two steps. A plain socket has a goroutine of its own. All
-// their long requests, and the searches of gRPC, share scheduling slots (package turns),
+// their long requests, and the searches of gRPC, share scheduling slots (internal/limits),
 // so that they leave processors to the other requests. A request whose client has no room
 // for a piece gives up its slot until there is room.
 
@@ -72,15 +71,9 @@ func (l *long) bytes() int {
 	return 4*l.many + l.scan.Count()*itemBytes
 }
 
-// holder counts bytes against a budget: *fastmsg.Conn.
-type holder interface {
-	Hold(n int64) error
-	Unhold(n int64)
-}
-
 // step visits up to nodes more nodes, and reports whether the search has ended. If step
 // fails, the request has failed.
-func (l *long) step(s *Server, h holder, nodes int) (found bool, err error) {
+func (l *long) step(s *Server, h limits.Holder, nodes int) (found bool, err error) {
 	l.found = l.scan.Step(nodes)
 	if err := l.req.coll.gone(); err != nil {
 		return true, err
@@ -94,12 +87,7 @@ func (l *long) step(s *Server, h holder, nodes int) (found bool, err error) {
 	if l.found {
 		l.next = l.scan.Take()
 	}
-	if held := int64(l.scan.Held()); held > l.held {
-		if err := s.roomFor(held); err != nil {
-			return true, err
-		}
-	}
-	return l.found, l.count(h)
+	return l.found, limits.Hold(h, s, &l.held, int64(l.scan.Held()))
 }
 
 // tooLarge returns the error of a search that finds too much.
@@ -108,23 +96,9 @@ func (s *Server) tooLarge() error {
 		ErrTooLarge, s.opts.MaxResults)
 }
 
-// count makes the budget agree with the held bytes.
-func (l *long) count(h holder) error {
-	held := int64(l.scan.Held())
-	if more := held - l.held; more > 0 {
-		if err := h.Hold(more); err != nil {
-			return err
-		}
-	} else {
-		h.Unhold(-more)
-	}
-	l.held = held
-	return nil
-}
-
 // piece appends the next piece of the answer to out, and reports whether it is
 // the last.
-func (l *long) piece(h holder, out []byte) (_ []byte, last bool) {
+func (l *long) piece(h limits.Holder, out []byte) (_ []byte, last bool) {
 	if l.req.kind == kindCount {
 		return binary.LittleEndian.AppendUint64(out, uint64(l.scan.Count())), true
 	}
@@ -139,17 +113,17 @@ func (l *long) piece(h holder, out []byte) (_ []byte, last bool) {
 		out = appendItem(out, it)
 	}
 	l.next = l.scan.Take()
-	_ = l.count(h) // The held bytes only shrink.
+	_ = limits.Hold(h, nil, &l.held, int64(l.scan.Held())) // The held bytes only shrink.
 	return out, l.next == nil
 }
 
 // end gives all held bytes back.
-func (l *long) end(h holder) {
+func (l *long) end(h limits.Holder) {
 	l.leave()
 	if l.scan != nil {
 		l.scan.Close()
 	}
-	h.Unhold(l.held)
+	h.Give(l.held)
 	l.held = 0
 }
 
@@ -205,9 +179,6 @@ func (h *handler) ends(c *fastmsg.Conn, l *long) {
 	c.Context.(*peer).long = nil
 }
 
-// newTurns lets long requests have half of the processors.
-func newTurns() *limits.Slots { return limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2)) }
-
 // hasTurn reports whether l may make a step now. Otherwise it parks c until
 // then.
 func (h *handler) hasTurn(c *fastmsg.Conn, l *long) bool {
@@ -233,7 +204,7 @@ func (l *long) leave() {
 }
 
 // search makes the steps of l in scheduling slots.
-func (s *Server) search(from string, l *long, h holder) (err error) {
+func (s *Server) search(from string, l *long, h limits.Holder) (err error) {
 	for found := false; !found && err == nil; {
 		step := func() { found, err = l.step(s, h, stepNodes) }
 		if e := s.turns.RunStep(s.ctx, from, step); e != nil {

@@ -86,8 +86,8 @@ func (c *Client) SearchMany(ctx context.Context, rects []rstar.Rect, each func(i
 
 // part is up to maxMany searches.
 type part struct {
-	q     query // rects: the searches without an answer
-	first int   // index of the first of them
+	q     boxQuery // rects: the searches without an answer
+	first int      // index of the first of them
 	err   error
 	done  chan struct{} // closed when asked; nil if no goroutine asks
 }
@@ -143,7 +143,7 @@ func (p *part) handOut(ctx context.Context, c *Client, each func(int, []rstar.It
 
 // messageMany asks for as many of q's searches as fit into a message, and
 // takes the answers of as many as the server answers: at least one.
-func (c *Client) messageMany(ctx context.Context, s *session, o *openSlab, q *query) (err error) {
+func (c *Client) messageMany(ctx context.Context, s *session, o *openSlab, q *boxQuery) (err error) {
 	n := len(q.rects)
 	if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
 		n = min(n, (m.MaxPayload()-headBytes)/rectBytes) // the smallest ring takes 31

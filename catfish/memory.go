@@ -20,7 +20,7 @@ import (
 // clients, such as objects in trees: the guard looks at the resident memory of the
 // process, all of it, memoryTick apart. While that is above the limit, requests that
 // need more are refused: writes, collections, connections, and answers of more than
-// fullAnswer. They are also refused while the rings of all connections, if their clients
+// limits.FullAnswer. They are also refused while the rings of all connections, if their clients
 // filled them, would lead a third beyond the limit, which with the default limit is all
 // that the host has. A tree takes 50 bytes an object, so a million inserts in a
 // second exceed the limit by 5 MB.
@@ -72,19 +72,11 @@ func (m *memory) check(limit int64) error {
 	return nil
 }
 
-// Room is nil, or an error that wraps ErrBusy while the process holds more
+// CheckMemory is nil, or an error that wraps ErrBusy while the process holds more
 // memory than the limit: writes, collections and connections are refused. It is
 // for other services of the process, such as gRPC, may be called by any
 // goroutine, and costs little enough to be called for each write.
-func (s *Server) Room() error { return s.memory.check(s.opts.MemoryLimit) }
-
-// roomFor refuses a large answer, of n bytes, while there is no memory.
-func (s *Server) roomFor(n int64) error {
-	if n <= fullAnswer {
-		return nil
-	}
-	return s.Room()
-}
+func (s *Server) CheckMemory() error { return s.memory.check(s.opts.MemoryLimit) }
 
 // guardMemory runs until ctx is done.
 func (s *Server) guardMemory(ctx context.Context) error {

@@ -29,7 +29,7 @@ func (c *Client) NearestWithin(ctx context.Context, x, y float64, k int, within 
 	if !(within >= 0) {
 		return nil, fmt.Errorf("%w: distance %v, want 0 or more", ErrOption, within)
 	}
-	q := queries.Get().(*query)
+	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.x, q.y, q.limit, q.within = kindNearest, x, y, k, within
 	if err := c.run(ctx, q); err != nil {
@@ -40,7 +40,7 @@ func (c *Client) NearestWithin(ctx context.Context, x, y float64, k int, within 
 
 // appendNearest appends the body of a request for the nearest, and returns
 // its kind. A server that does not know the bound sends all k.
-func (q *query) appendNearest(s *session) fastmsg.Kind {
+func (q *boxQuery) appendNearest(s *session) fastmsg.Kind {
 	q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.x))
 	q.req = binary.LittleEndian.AppendUint64(q.req, math.Float64bits(q.y))
 	if math.IsInf(q.within, 1) || !s.knows(kindWithin) {

@@ -315,7 +315,7 @@ func TestTrustedCache(t *testing.T) {
 // estimateOf asks a client that has cached all internal nodes for its estimate.
 func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
-	q, e := query{rect: r, at: &c.conn.sessions.latest().slabs[DefaultCollection].slab}, Estimate{}
+	q, e := boxQuery{rect: r, at: &c.conn.sessions.latest().slabs[DefaultCollection].slab}, Estimate{}
 	q.Estimate(&e)
 	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)

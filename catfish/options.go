@@ -50,14 +50,15 @@ const (
 	// share read channels; more queue pairs than that would only fill the card's
 	// cache.
 	maxReadChannels = 64
-	// maxMaxResults is what fits into the largest answer that clients take.
-	maxMaxResults = (maxReply - frameBytes) / itemBytes
 	// DefaultClientCollections is how many collections each user or host may
 	// have created: a program needs few. Sixteen hosts fill the table.
 	DefaultClientCollections = maxCollections / 16
 	// maxWorkers bounds ServerOptions.Workers: more than any machine has cores for.
 	maxWorkers = 1024
 )
+
+// maxMaxResults is what fits into the largest answer that clients take.
+const maxMaxResults = (maxReply - frameBytes) / itemBytes
 
 // ServerOptions configures NewServer. The zero value serves an empty
 // default collection on a free port, over every transport of this host.

@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Feature is a place: an id, a geometry, properties.
@@ -151,8 +152,8 @@ type (
 // Orders. ByID is the order of the bytes of ids. It is stable: writes in the
 // meantime move no other feature.
 const (
-	AnyOrder = store.AnyOrder
-	ByID     = store.ByID
+	AnyOrder = query.AnyOrder
+	ByID     = query.ByID
 )
 
 // Relations of a feature to an area.
@@ -171,19 +172,19 @@ const (
 // Kinds of a FeatureEvent. A feature matches if it lies in the area and passes the
 // filter.
 const (
-	Progress = store.Progress // no other event happened up to Resume
-	Enter    = store.Enter    // it matches now, and did not before
-	Exit     = store.Exit     // it matched before, and does not now; see Why
-	Inside   = store.Inside   // it matches, as before, and its geometry is another
-	Changed  = store.Changed  // it matches, as before, and was written with the same geometry
+	Progress = query.Progress // no other event happened up to Resume
+	Enter    = query.Enter    // it matches now, and did not before
+	Exit     = query.Exit     // it matched before, and does not now; see Why
+	Inside   = query.Inside   // it matches, as before, and its geometry is another
+	Changed  = query.Changed  // it matches, as before, and was written with the same geometry
 )
 
 // Reasons of an Exit.
 const (
-	Moved    = store.Moved    // the feature is not in the area any more
-	Filtered = store.Filtered // it is in the area, but does not pass the filter any more
-	Deleted  = store.Deleted
-	Expired  = store.Expired // deleted after its time
+	Moved    = query.Moved    // the feature is not in the area any more
+	Filtered = query.Filtered // it is in the area, but does not pass the filter any more
+	Deleted  = query.Deleted
+	Expired  = query.Expired // deleted after its time
 )
 
 // When writes are durable.
@@ -197,10 +198,10 @@ func SyncInterval(d time.Duration) Sync { return disk.SyncInterval(d) }
 
 // Box is the area from west to east and south to north. If west is greater than
 // east it crosses 180 degrees.
-func Box(west, south, east, north float64) *Area { return store.Box(west, south, east, north) }
+func Box(west, south, east, north float64) *Area { return query.Box(west, south, east, north) }
 
 // Circle is the area at most radius away, in metres or the unit of a planar space.
-func Circle(x, y, radius float64) *Area { return store.Circle(x, y, radius) }
+func Circle(x, y, radius float64) *Area { return query.Circle(x, y, radius) }
 
 // Polygon is the area of an orb.Polygon or orb.MultiPolygon.
-func Polygon(g orb.Geometry) *Area { return store.Polygon(g) }
+func Polygon(g orb.Geometry) *Area { return query.Polygon(g) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"time"
 
@@ -172,51 +171,15 @@ func (s *Server) Records(name string) (*kv.Map, error) {
 	return l.single(name)
 }
 
-const (
-	// recordsTick is how often collections of records are tidied, for up to
-	// tidyTime in all: a tenth of the time of a processor. Places of dead records
-	// are reused after a second, so this is soon enough; and each write tidies
-	// up after itself.
-	recordsTick = 10 * time.Millisecond
-	tidyTime    = time.Millisecond
-	// tidyPieces is how many pieces of a collection are tidied before other
-	// goroutines get its lock, and the processor: 20 us.
-	tidyPieces = 64
-)
-
 // tidyRecords frees what records leave behind, until ctx is done.
 func (s *Server) tidyRecords(ctx context.Context) error {
-	everyTick(ctx, func(turn int) {
+	store.EveryTick(ctx, func(turn int) {
 		s.uploads.expire(s.now())
 		if turn%watchSweep == 0 {
 			s.watchSets.expire(s.now())
 		}
 		all := slices.DeleteFunc(s.colls.all(), func(c *collection) bool { return c.records == nil })
-		tidyInTurn(all, turn, (*collection).tidy)
+		store.TidyInTurn(all, turn, (*collection).tidy)
 	})
 	return nil
-}
-
-// everyTick calls do each recordsTick, until ctx is done.
-func everyTick(ctx context.Context, do func(turn int)) {
-	tick := time.NewTicker(recordsTick)
-	defer tick.Stop()
-	for turn := 0; ; turn++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		do(turn)
-	}
-}
-
-// tidyInTurn tidies the first pieces of each collection. The collections that come
-// first in this turn get the rest of the time.
-func tidyInTurn[C any](all []C, turn int, tidy func(c C, pieces int) (more bool)) {
-	for i, begun := 0, time.Now(); i < len(all); i++ {
-		for c := all[(turn+i)%len(all)]; tidy(c, tidyPieces) && time.Since(begun) < tidyTime; {
-			runtime.Gosched()
-		}
-	}
 }

@@ -34,7 +34,7 @@ type getQuery struct {
 
 	open     *openSlab
 	req, ans []byte
-	explain  *Explanation
+	explain  *explaining
 
 	sharded shardedGet // of a divided collection
 	part    shardGet   // if this is the Get of one shard
@@ -56,9 +56,9 @@ func (g *getQuery) release() {
 	gets.Put(g)
 }
 
-func (g *getQuery) begin()                  {}
-func (g *getQuery) opened() *openSlab       { return g.open }
-func (g *getQuery) explained() *Explanation { return g.explain }
+func (g *getQuery) begin()                 {}
+func (g *getQuery) opened() *openSlab      { return g.open }
+func (g *getQuery) explained() *explaining { return g.explain }
 
 // again forgets the answers so far.
 func (g *getQuery) again() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 )
@@ -64,21 +65,20 @@ func (v *service) getRecords(c *collection, n uint32, p, out []byte) ([]byte, er
 }
 
 // hold reserves the memory that the copy needs.
-func (l *largeValue) hold(of *long, s *Server, h holder) error {
+func (l *largeValue) hold(of *long, s *Server, h limits.Holder) error {
 	if l.room > s.mostValue() {
 		return s.valueTooLarge(ErrTooLarge, l.room)
 	}
 	if l.grown > maxGrown {
 		return fmt.Errorf("%w: the value of %q grew %d times while it waited for its turn", ErrBusy, l.key, maxGrown)
 	}
-	if err := s.roomFor(int64(l.room)); err != nil {
+	if err := limits.CheckMemory(s, int64(l.room)); err != nil {
 		return err
 	}
 	need := int64(l.room) + record.MaxBlockBytes // the block is for reading the head
-	if err := h.Hold(need - of.held); err != nil {
+	if err := limits.Hold(h, nil, &of.held, need); err != nil {
 		return fmt.Errorf("value of %d bytes: %w", l.room, err)
 	}
-	of.held = need
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (h *handler) goOnValue(c *fastmsg.Conn, id uint64, l *long) (done bool) {
 }
 
 // sendValue sends a large value over a plain socket.
-func (w *tcpWork) sendValue(id uint64, l *long, h holder) error {
+func (w *tcpWork) sendValue(id uint64, l *long, h limits.Holder) error {
 	defer l.end(h)
 	v := l.value
 	for !v.read {

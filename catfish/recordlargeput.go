@@ -32,12 +32,13 @@ import (
 // and when others need the room (limits.Account's cut). A client whose upload has
 // ended gets ErrBusy for its next part: nothing was changed, and it may begin again.
 
+// maxUploads is how many values a connection may be putting: enough that
+// some are in flight while one waits for its answer.
+const maxUploads = 8
+
 const (
-	// maxUploads is how many values a connection may be putting: enough that
-	// some are in flight while one waits for its answer.
-	maxUploads = 8
 	// uploadTimeout is how long a part may take: as long as a chunk of an answer.
-	uploadTimeout = stallTimeout
+	uploadTimeout = limits.StallTimeout
 	// uploadBase is what an upload holds besides the bytes that came: the block
 	// that is being gathered.
 	uploadBase = record.MaxBlockBytes
@@ -173,7 +174,7 @@ func (v *service) takePart(c *collection, i uint32, p []byte) error {
 	set := v.uploads
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	err := v.s.Room()
+	err := v.s.CheckMemory()
 	if err == nil && at == 0 {
 		if most := v.s.mostValue(); uint64(of) > uint64(most) {
 			err = v.s.valueTooLarge(record.ErrTooLarge, int(of))

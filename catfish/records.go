@@ -72,14 +72,14 @@ func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation
 	g.one.keys[0], g.one.records[0].Value = key, nil
 	g.keys, g.records, g.appends, g.explain = g.one.keys[:], g.one.records[:], 0, x
 	if err := r.c.run(ctx, g); err != nil {
-		return Record{}, x, err
+		return Record{}, &x.Explanation, err
 	}
 	rec := g.one.records[0]
 	done()
 	if rec.Revision != 0 {
 		rec.Key, x.Results = key, 1
 	}
-	return rec, x, nil
+	return rec, &x.Explanation, nil
 }
 
 // GetMany returns the records of keys, in their order; for a key without a record

@@ -55,10 +55,10 @@ type scanQuery struct {
 	req  []byte
 }
 
-func (q *scanQuery) begin()                  {}
-func (q *scanQuery) again()                  {}
-func (q *scanQuery) opened() *openSlab       { return q.open }
-func (q *scanQuery) explained() *Explanation { return nil }
+func (q *scanQuery) begin()                 {}
+func (q *scanQuery) again()                 {}
+func (q *scanQuery) opened() *openSlab      { return q.open }
+func (q *scanQuery) explained() *explaining { return nil }
 
 func (q *scanQuery) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.openChecked(ctx, c.collection, kindScan)

@@ -71,7 +71,7 @@ func foundOf(v *record.View) found {
 }
 
 func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, error) {
-	if err := v.s.Room(); err != nil {
+	if err := v.s.CheckMemory(); err != nil {
 		return out, err
 	}
 	if len(p) < putBytes {

@@ -239,10 +239,10 @@ type shardQuery struct {
 	open *openSlab
 }
 
-func (q *shardQuery) begin()                  {}
-func (q *shardQuery) again()                  {}
-func (q *shardQuery) opened() *openSlab       { return q.open }
-func (q *shardQuery) explained() *Explanation { return nil }
+func (q *shardQuery) begin()                 {}
+func (q *shardQuery) again()                 {}
+func (q *shardQuery) opened() *openSlab      { return q.open }
+func (q *shardQuery) explained() *explaining { return nil }
 
 func (q *shardQuery) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.open(ctx, c.collection)

@@ -23,6 +23,6 @@ func TestChooseAfterSessionEnds(t *testing.T) {
 			t.Fatalf("choose: %v at %#x", r, r.(interface{ Addr() uintptr }).Addr())
 		}
 	}()
-	c.conn.engine.Choose(&old.mailbox, &query{kind: kindSearch, at: &o.slab})
+	c.conn.engine.Choose(&old.mailbox, &boxQuery{kind: kindSearch, at: &o.slab})
 	old.mailbox.Take()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -123,11 +124,11 @@ func TestRingsThatMayBeFilledCount(t *testing.T) {
 	if err := rings.Take(150 << 20); err != nil {
 		t.Fatal(err)
 	}
-	if s.observe(250 << 20); s.Room() != nil {
-		t.Errorf("250 MiB and 150 MiB of rings, of 400 MiB: %v", s.Room())
+	if s.observe(250 << 20); s.CheckMemory() != nil {
+		t.Errorf("250 MiB and 150 MiB of rings, of 400 MiB: %v", s.CheckMemory())
 	}
-	if s.observe(251 << 20); !errors.Is(s.Room(), ErrBusy) {
-		t.Errorf("251 MiB and 150 MiB of rings, of 400 MiB: %v", s.Room())
+	if s.observe(251 << 20); !errors.Is(s.CheckMemory(), ErrBusy) {
+		t.Errorf("251 MiB and 150 MiB of rings, of 400 MiB: %v", s.CheckMemory())
 	}
 }
 
@@ -139,14 +140,14 @@ func TestPartsOfMemory(t *testing.T) {
 	if n := b.rings.Use().Limit / fastmsg.RingsBytes(fastmsg.DefaultRingBytes, fastmsg.DefaultRingBytes); n < clients {
 		t.Errorf("rings of %d clients", n)
 	}
-	if n := limit / shmPart / restingSHM; n < clients {
+	if n := limit / limits.ShmPart / restingSHM; n < clients {
 		t.Errorf("%d connections of shm", n)
 	}
-	if n := limit / streamsPart / connBytes; n < clients {
+	if n := limit / limits.StreamsPart / connBytes; n < clients {
 		t.Errorf("%d connections of the port", n)
 	}
-	const grpc = 1./18 + 1./8 // command catfish
-	if sum := 1./answersPart + 1./unsentPart + grpc + 1./streamsPart + 1./shmPart; sum > 0.5 {
+	const grpc = 1./limits.CallsPart + 1./limits.UploadsPart
+	if sum := 1./limits.AnswersPart + 1./limits.UnsentPart + grpc + 1./limits.StreamsPart + 1./limits.ShmPart; sum > 0.5 {
 		t.Errorf("clients may hold %.2f of the limit", sum)
 	}
 }

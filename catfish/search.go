@@ -24,8 +24,8 @@ import (
 // connections, or the server is no Catfish server.
 const maxLost = 8
 
-// query is a search, count or nearest, by either path. Pooled.
-type query struct {
+// boxQuery is a search, count or nearest, by either path. Pooled.
+type boxQuery struct {
 	kind   fastmsg.Kind
 	rect   rstar.Rect   // search, count
 	x, y   float64      // nearest
@@ -42,7 +42,7 @@ type query struct {
 	open     *openSlab // the collection, once it is open
 	at       *slab     // the tree, for an estimate
 	req, ans []byte
-	explain  *Explanation // nil: no caller asked for one
+	explain  *explaining // nil: no caller asked for one
 
 	estimator remote.Estimator
 }
@@ -50,9 +50,9 @@ type query struct {
 // Neighbor is an object found by Nearest, with its distance.
 type Neighbor = remote.Neighbor
 
-var queries = sync.Pool{New: func() any { return new(query) }}
+var queries = sync.Pool{New: func() any { return new(boxQuery) }}
 
-func (q *query) release() {
+func (q *boxQuery) release() {
 	q.items, q.neighbors, q.rects, q.explain, q.at, q.open = nil, nil, nil, nil, nil, nil
 	if cap(q.ans) > keepBytes {
 		q.ans = nil
@@ -72,7 +72,7 @@ func (c *Client) SearchAppend(ctx context.Context, dst []rstar.Item, r rstar.Rec
 	if err := r.Validate(); err != nil {
 		return dst, err
 	}
-	q := queries.Get().(*query)
+	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.items = kindSearch, r, max(limit, 0), dst
 	if err := c.run(ctx, q); err != nil {
@@ -86,7 +86,7 @@ func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
 	if err := r.Validate(); err != nil {
 		return 0, err
 	}
-	q := queries.Get().(*query)
+	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit = kindCount, r, 0
 	if err := c.run(ctx, q); err != nil {
@@ -105,13 +105,13 @@ type operation interface {
 	again()
 	// opened is the collection, nil before it is open.
 	opened() *openSlab
-	explained() *Explanation
+	explained() *explaining
 }
 
-func (q *query) begin()                  { q.base = len(q.items) }
-func (q *query) again()                  { q.items, q.neighbors, q.count = q.items[:q.base], nil, 0 }
-func (q *query) opened() *openSlab       { return q.open }
-func (q *query) explained() *Explanation { return q.explain }
+func (q *boxQuery) begin()                 { q.base = len(q.items) }
+func (q *boxQuery) again()                 { q.items, q.neighbors, q.count = q.items[:q.base], nil, 0 }
+func (q *boxQuery) opened() *openSlab      { return q.open }
+func (q *boxQuery) explained() *explaining { return q.explain }
 
 // run carries out a read by the path that the policy chooses, and again on
 // a new connection when a connection breaks.
@@ -173,7 +173,7 @@ func lost(err error) bool {
 }
 
 // once carries out a query over one session.
-func (q *query) once(ctx context.Context, c *Client, s *session) error {
+func (q *boxQuery) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.openChecked(ctx, c.collection, q.kind)
 	q.open = o
 	if err == nil {
@@ -232,14 +232,14 @@ func (c *connection) letOthersRun() {
 }
 
 // searches is how many searches a completed query made.
-func (q *query) searches() uint64 {
+func (q *boxQuery) searches() uint64 {
 	if q.kind == kindSearchMany {
 		return uint64(len(q.counts))
 	}
 	return 1
 }
 
-func (q *query) results(base int) int {
+func (q *boxQuery) results(base int) int {
 	switch q.kind {
 	case kindCount:
 		return 1
@@ -250,7 +250,7 @@ func (q *query) results(base int) int {
 }
 
 // message carries out a query by fast messaging.
-func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query) (err error) {
+func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *boxQuery) (err error) {
 	if q.kind == kindSearchMany {
 		return c.messageMany(ctx, s, o, q)
 	}
@@ -299,7 +299,7 @@ func (c *Client) message(ctx context.Context, s *session, o *openSlab, q *query)
 }
 
 // offload carries out a query by reading the tree.
-func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *query) (st offload.Stats, err error) {
+func (c *Client) offload(ctx context.Context, s *session, o *openSlab, q *boxQuery) (st offload.Stats, err error) {
 	u, err := s.channels.get(ctx)
 	if err != nil {
 		return st, err

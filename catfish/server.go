@@ -115,7 +115,7 @@ func newServer(opts ServerOptions) (*Server, error) {
 		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
 		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
-		budgets:     newBudgets(opts.MemoryLimit), turns: newTurns(), checks: newChecks(), watchBudget: newWatchBudget(opts.Watch),
+		budgets:     newBudgets(opts.MemoryLimit), turns: limits.NewLongSlots(), checks: newChecks(), watchBudget: newWatchBudget(opts.Watch),
 		meters: newMeters(&opts),
 		quiet:  quietlog.New(opts.Logger.Handler(), time.Now),
 	}
@@ -259,14 +259,6 @@ func (s *Server) Close() error {
 		s.quiet.Flush()
 	})
 	return s.closeErr
-}
-
-// logger is the log of the server's devices, nil for a client's.
-func (s *Server) logger() *slog.Logger {
-	if s == nil {
-		return nil
-	}
-	return s.log
 }
 
 // Addr is the TCP address that clients dial.

@@ -184,7 +184,7 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 	t := req.coll.tree
 	switch req.kind {
 	case kindInsert, kindInsertMany, kindUpdate:
-		if err := v.s.Room(); err != nil {
+		if err := v.s.CheckMemory(); err != nil {
 			return out, 0, err
 		}
 	}

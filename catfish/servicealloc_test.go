@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -39,7 +40,7 @@ func TestServiceAllocs(t *testing.T) {
 	paced, peer := &pacedWriter{c: &deadlines{}}, &tcpPeer{}
 	answers := s.budgets.answers.Open("a", nil)
 	defer answers.Close()
-	var account holder = tcpAccount{answers}
+	var account limits.Holder = answers
 	for _, c := range []struct {
 		name string
 		ask  func()

@@ -35,7 +35,7 @@ import (
 // only makes it faster: a Map keeps its locks, which the owner finds free, so that
 // a request that strays, over a plain socket or another worker's connection, is
 // carried out alike. A write to a shard that does not have the key is refused. One
-// goroutine does the background work of all shards, every recordsTick.
+// goroutine does the background work of all shards, every tick (store.EveryTick).
 
 // MaxShards is how many shards a collection may have: as many as a client may have
 // collections (DefaultClientCollections), since each shard takes a collection's place.

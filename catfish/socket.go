@@ -24,7 +24,7 @@ const mappedByDefault = fastmsg.MailboxBytes + fastmsg.DefaultRingBytes + 1<<20
 const restingSHM = 112 << 10
 
 func newSHMBudgets(memory int64) shmBudgets {
-	n := max(1, min(shm.MaxConnections(), memory/shmPart/restingSHM))
+	n := max(1, min(shm.MaxConnections(), memory/limits.ShmPart/restingSHM))
 	return shmBudgets{
 		silent:      limits.NewReplacingBudget("shm connections without a hello", shm.MaxSilent),
 		connections: limits.NewBudget("shm connections", n, n),

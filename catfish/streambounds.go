@@ -35,8 +35,8 @@ const (
 // newStreamBudgets divides memory, in bytes. Connections take at most half of
 // the descriptors that this process may have; the others are for shm and files.
 func newStreamBudgets(memory int64) *streamBudgets {
-	conns := min(memory/streamsPart/connBytes, descriptors()/2)
-	unsent := memory / unsentPart
+	conns := min(memory/limits.StreamsPart/connBytes, descriptors()/2)
+	unsent := memory / limits.UnsentPart
 	return &streamBudgets{
 		silent: limits.NewReplacingBudget("connections that have not said what for", maxSilent),
 		conns:  limits.NewBudget("TCP connections", conns, conns),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // shortLease is the name lease in tests of swaps.
@@ -58,7 +59,7 @@ func TestSwap(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := 0
-				for place, err := range f.Search(ctx, FeatureQuery{Area: store.Box(0, -1, 2, 20)}) {
+				for place, err := range f.Search(ctx, FeatureQuery{Area: query.Box(0, -1, 2, 20)}) {
 					if err != nil || string(place.Properties) != `{"of":"`+want+`"}` {
 						t.Fatalf("%q has %s, %v, want what is of %q", name, place.Properties, err, want)
 					}
@@ -136,7 +137,7 @@ func TestSwapWhileReading(t *testing.T) {
 				}
 				before := done.Load()
 				of := map[string]int{}
-				for place, err := range f.Search(t.Context(), FeatureQuery{Area: store.Box(0, -1, 2, 20)}) {
+				for place, err := range f.Search(t.Context(), FeatureQuery{Area: query.Box(0, -1, 2, 20)}) {
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -241,7 +242,7 @@ func TestSwapBetweenWatchRequests(t *testing.T) {
 					last = err
 					switch {
 					case err != nil:
-					case e.Kind == store.Progress:
+					case e.Kind == query.Progress:
 						_, _, err = f.Put(ctx, Feature{ID: "x", Geometry: orb.Point{1, 1}}, kv.Condition{})
 					case name == "swapped":
 						err = s.SwapCollections(ctx, "a", "b")

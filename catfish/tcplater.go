@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // Replies of a plain socket
@@ -38,7 +39,7 @@ import (
 type socketAnswers struct {
 	c       net.Conn
 	out     *pacedWriter // the owner's
-	account tcpAccount
+	account *limits.Account
 
 	mu      sync.Mutex
 	free    sync.Cond // owned is false
@@ -71,7 +72,7 @@ const (
 	keptFrames = 4 << 10
 )
 
-func newSocketAnswers(c net.Conn, out *pacedWriter, account tcpAccount) *socketAnswers {
+func newSocketAnswers(c net.Conn, out *pacedWriter, account *limits.Account) *socketAnswers {
 	a := &socketAnswers{c: c, out: out, account: account}
 	a.free.L = &a.mu
 	out.answers = a
@@ -92,7 +93,7 @@ func (a *socketAnswers) later(id uint64, keeps int) (socketLater, error) {
 		return socketLater{}, fmt.Errorf("%w: %d requests of one connection wait for their answers, limit %d", ErrBusy, n, maxLater)
 	}
 	held := int64(socketLaterBytes + keeps)
-	if err := a.account.Hold(held); err != nil {
+	if err := a.account.Take(held); err != nil {
 		return socketLater{}, fmt.Errorf("requests under way: %w", err)
 	}
 	if len(a.vacant) == 0 {
@@ -111,13 +112,13 @@ func (l socketLater) respond(kind fastmsg.Kind, p []byte) bool {
 	a := l.of
 	kind, p = fitReply(kind, p)
 	more := int64(2 * max(0, frameBytes+len(p)-laterFrame))
-	err := a.account.Hold(more)
+	err := a.account.Take(more)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := &a.slots[l.slot]
 	if s.turn != l.turn {
 		if err == nil {
-			a.account.Unhold(more)
+			a.account.Give(more)
 		}
 		return false
 	}
@@ -156,7 +157,7 @@ func (a *socketAnswers) failLocked(err error) {
 
 // dropLocked drops the frames that wait.
 func (a *socketAnswers) dropLocked() {
-	a.account.Unhold(a.held)
+	a.account.Give(a.held)
 	a.waiting, a.held = nil, 0
 	if a.ended && len(a.vacant) == len(a.slots) {
 		a.account.Close()
@@ -185,7 +186,7 @@ func (a *socketAnswers) take() []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	b, held := a.takeLocked()
-	a.account.Unhold(held)
+	a.account.Give(held)
 	return b
 }
 
@@ -211,7 +212,7 @@ func (a *socketAnswers) disown() {
 		a.mu.Unlock()
 		_, err := a.out.Write(b)
 		a.out.done()
-		a.account.Unhold(held)
+		a.account.Give(held)
 		a.mu.Lock()
 		if err != nil {
 			a.failLocked(err)

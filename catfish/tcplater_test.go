@@ -15,7 +15,7 @@ func TestSocketHasOneOwner(t *testing.T) {
 		c, end := net.Pipe()
 		defer c.Close()
 		out := newPacedWriter(end)
-		a := newSocketAnswers(end, out, tcpAccount{})
+		a := newSocketAnswers(end, out, nil)
 		w := newAnswerWriter(out)
 		answer := func(id uint64) {
 			l, err := a.later(id, 0)

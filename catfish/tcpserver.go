@@ -19,22 +19,13 @@ import (
 // number of clients is bounded (streambounds.go). But a request that the client began
 // must arrive, and an answer must be taken, in time:
 //
-//	a request   requestTimeout, and its bytes at leastRate
-//	an answer   stallTimeout for each writeChunk, and all of it at leastRate;
-//	            up to twice stallTimeout if it is no larger than a chunk
-//	            (tcpwriter.go)
-const (
-	// requestTimeout and stallTimeout are equal to package soft's for frames and
-	// for peers that do not read; so is leastRate, in bytes per second.
-	requestTimeout = 5 * time.Second
-	stallTimeout   = 10 * time.Second
-	leastRate      = 64 << 10
-	// writeChunk is how much is passed to the socket at once.
-	writeChunk = 256 << 10
-	// requestBuffer holds any request, so that reading one needs no other
-	// memory: all requests take clients times this.
-	requestBuffer = 16 << 10
-)
+//	a request   as a frame (limits.FrameTimeout)
+//	an answer   limits.StallTimeout for each chunk; up to twice that if it is no
+//	            larger than a chunk (tcpwriter.go)
+
+// requestBuffer holds any request, so that reading one needs no other memory: all
+// requests take clients times this.
+const requestBuffer = 16 << 10
 
 // A request must fit.
 const _ = uint(requestBuffer - maxRequest)
@@ -54,7 +45,7 @@ func (s *Server) serveTCP(c net.Conn) {
 	if s.rec != nil {
 		client = s.rec.Client()
 	}
-	account := tcpAccount{s.budgets.answers.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })}
+	account := s.budgets.answers.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
 	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
 	if counted, ok := c.(*countedConn); ok && counted.guard != nil {
 		peer.guard = counted.guard
@@ -93,12 +84,6 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 }
 
-// tcpAccount is the budget account of a plain socket.
-type tcpAccount struct{ *limits.Account }
-
-func (a tcpAccount) Hold(n int64) error { return a.Take(n) }
-func (a tcpAccount) Unhold(n int64)     { a.Give(n) }
-
 // requestReader reads requests with deadlines.
 type requestReader struct {
 	c   net.Conn
@@ -123,7 +108,7 @@ func (q *requestReader) next() (kind fastmsg.Kind, id uint64, payload []byte, er
 	timed, begun := false, time.Time{}
 	if q.r.Buffered() < q.size() {
 		timed, begun = true, time.Now()
-		err = q.c.SetReadDeadline(begun.Add(requestTimeout + transferTime(maxRequest)))
+		err = q.c.SetReadDeadline(begun.Add(limits.FrameTimeout + limits.TransferTime(maxRequest)))
 	}
 	if err == nil {
 		kind, id, q.buf, err = readFrame(q.r, q.buf, maxRequest)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // logLines is a log that tests read.
@@ -73,7 +74,7 @@ func TestSlowRequest(t *testing.T) {
 					if _, err := c.Write(request[i : i+1]); err != nil {
 						t.Fatal(err)
 					}
-					<-time.After(requestTimeout / time.Duration(2*len(request)))
+					<-time.After(limits.FrameTimeout / time.Duration(2*len(request)))
 				}
 				if _, id, _, err := readFrame(r, nil, maxReply); err != nil || id != 7 {
 					t.Fatalf("answer to %d: %v", id, err)
@@ -83,7 +84,7 @@ func TestSlowRequest(t *testing.T) {
 				}
 				start := time.Now()
 				<-ended
-				if took := time.Since(start); took > requestTimeout+time.Second {
+				if took := time.Since(start); took > limits.FrameTimeout+time.Second {
 					t.Errorf("ended after %v", took)
 				}
 				if !strings.Contains(log.String(), "request not completed") {
@@ -105,7 +106,7 @@ func TestUnreadSocket(t *testing.T) {
 			}
 		}
 		<-ended
-		if took := time.Since(start); took > 2*stallTimeout {
+		if took := time.Since(start); took > 2*limits.StallTimeout {
 			t.Errorf("ended after %v", took)
 		}
 		if !strings.Contains(log.String(), errStalled.Error()) {
@@ -114,12 +115,12 @@ func TestUnreadSocket(t *testing.T) {
 	})
 }
 
-// TestSlowSocket: a large answer that is taken more slowly than leastRate ends
-// the connection in time, although the client takes some bytes in each stallTimeout;
-// an answer that is taken at leastRate arrives.
+// TestSlowSocket: a large answer that is taken more slowly than limits.LeastRate ends
+// the connection in time, although the client takes some bytes in each limits.StallTimeout;
+// an answer that is taken at limits.LeastRate arrives.
 func TestSlowSocket(t *testing.T) {
 	const size = 4 << 20
-	for _, rate := range []int{leastRate / 2, 2 * leastRate} {
+	for _, rate := range []int{limits.LeastRate / 2, 2 * limits.LeastRate} {
 		t.Run(fmt.Sprintf("rate=%d", rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, end := net.Pipe()
@@ -139,13 +140,13 @@ func TestSlowSocket(t *testing.T) {
 					<-time.After(100 * time.Millisecond)
 				}
 				err := <-wrote
-				if rate > leastRate {
+				if rate > limits.LeastRate {
 					if err != nil || got != size+frameBytes {
 						t.Fatalf("%d bytes, %v", got, err)
 					}
 					return
 				}
-				if took := time.Since(start); !errors.Is(err, errStalled) || took > 2*stallTimeout+transferTime(size) {
+				if took := time.Since(start); !errors.Is(err, errStalled) || took > 2*limits.StallTimeout+limits.TransferTime(size) {
 					t.Errorf("after %v: %v", took, err)
 				}
 			})
@@ -163,12 +164,12 @@ func TestShortAnswers(t *testing.T) {
 			if err := w.write(fastmsg.Kind(kindReply), 1, make([]byte, 40), true); err != nil {
 				t.Fatal(err)
 			}
-			if left := time.Until(d.by); left < stallTimeout || left > 2*stallTimeout {
+			if left := time.Until(d.by); left < limits.StallTimeout || left > 2*limits.StallTimeout {
 				t.Fatalf("a deadline in %v", left)
 			}
 			<-time.After(every)
 		}
-		if most := int(n*every/stallTimeout) + 1; d.set > most {
+		if most := int(n*every/limits.StallTimeout) + 1; d.set > most {
 			t.Errorf("%d deadlines were set for %d answers, want at most %d", d.set, n, most)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/querylog"
 )
 
@@ -22,13 +23,8 @@ type tcpWork struct {
 	held int64 // counted in the budget
 }
 
-const (
-	// keptWork is how much a tcpWork holds uncounted, besides to; most hold no
-	// more.
-	keptWork = 64 << 10
-	// fullAnswer is how much an answer may hold while the memory is full.
-	fullAnswer = 1 << 20
-)
+// keptWork is how much a tcpWork holds uncounted, besides to; most hold no more.
+const keptWork = 64 << 10
 
 // takeWork returns a tcpWork for a connection.
 func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWork {
@@ -44,8 +40,8 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 }
 
 // putWork takes back a tcpWork that takeWork returned.
-func (s *Server) putWork(w *tcpWork, h holder) {
-	h.Unhold(w.held)
+func (s *Server) putWork(w *tcpWork, h limits.Holder) {
+	h.Give(w.held)
 	w.held, w.peer, w.uploads, w.watches, w.guard = 0, nil, nil, nil, nil
 	w.to.reset(nil)
 	w.trim()
@@ -53,7 +49,7 @@ func (s *Server) putWork(w *tcpWork, h holder) {
 }
 
 // answer makes and sends an answer. An error means that the connection is lost.
-func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h holder, flush bool) error {
+func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h limits.Holder, flush bool) error {
 	kind, answer, rest := w.process(kind, p)
 	if p := w.takePending(); p != nil {
 		return w.beginLater(id, p, flush)
@@ -85,7 +81,7 @@ const sendsPerTurn = 4
 
 // send sends a long answer in scheduling slots, alternating with other requests. It
 // waits for its client outside of the slots.
-func (w *tcpWork) send(id uint64, l *long, h holder) error {
+func (w *tcpWork) send(id uint64, l *long, h limits.Holder) error {
 	w.to.begin(kindReply, id, l.bytes())
 	last, left := false, []byte(nil)
 	pieces := func() {
@@ -108,20 +104,13 @@ func (w *tcpWork) send(id uint64, l *long, h holder) error {
 // count adjusts the budget to the size of the buffers, and returns the answer. If
 // the budget refuses the buffers, a small answer is copied out of them. The answers
 // to writes, which then are complete, are always small enough.
-func (w *tcpWork) count(h holder, answer []byte) ([]byte, error) {
+func (w *tcpWork) count(h limits.Holder, answer []byte) ([]byte, error) {
 	held := w.buffered() - keptWork
-	more := held - w.held
-	if more <= 0 {
+	if held <= w.held {
 		return answer, nil // the surplus is given back soon
 	}
-	err := w.s.roomFor(held)
-	if err == nil {
-		err = h.Hold(more)
-	}
-	switch {
-	case err == nil:
-		w.held = held
-	case len(answer) <= keptWork: // the buffers grew for other answers
+	err := limits.Hold(h, w.s, &w.held, held)
+	if err != nil && len(answer) <= keptWork { // the buffers grew for other answers
 		answer, err = bytes.Clone(answer), nil
 		w.release()
 	}

@@ -140,16 +140,16 @@ func TestRefusedAnswer(t *testing.T) {
 func TestAnswersWhileMemoryIsFull(t *testing.T) {
 	s, _ := manyAt(t, 1)
 	s.memory.full.Store(true)
-	if err := s.roomFor(fullAnswer + 1); !errors.Is(err, ErrBusy) {
+	if err := limits.CheckMemory(s, limits.FullAnswer+1); !errors.Is(err, ErrBusy) {
 		t.Errorf("a large answer: %v", err)
 	}
-	if err := s.roomFor(fullAnswer); err != nil {
+	if err := limits.CheckMemory(s, limits.FullAnswer); err != nil {
 		t.Errorf("a small answer: %v", err)
 	}
 }
 
 // TestSlowPieces: a client that takes 64 KiB of a long answer in ten seconds, which is
-// less than leastRate, loses its connection, in however many pieces the answer is
+// less than limits.LeastRate, loses its connection, in however many pieces the answer is
 // written.
 func TestSlowPieces(t *testing.T) {
 	const size, piece = 4 << 20, 16 << 10
@@ -173,9 +173,9 @@ func TestSlowPieces(t *testing.T) {
 			if _, err := io.ReadFull(c, b); err != nil {
 				break
 			}
-			<-time.After(stallTimeout - time.Millisecond)
+			<-time.After(limits.StallTimeout - time.Millisecond)
 		}
-		if err := <-wrote; !errors.Is(err, errStalled) || time.Since(start) > 3*stallTimeout {
+		if err := <-wrote; !errors.Is(err, errStalled) || time.Since(start) > 3*limits.StallTimeout {
 			t.Errorf("after %v: %v", time.Since(start), err)
 		}
 	})

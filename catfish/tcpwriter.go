@@ -11,6 +11,7 @@ import (
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/direct"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // answerWriter sends answers with deadlines. It can be reused for another
@@ -85,14 +86,14 @@ func (a *answerWriter) push(part []byte) error {
 	return err
 }
 
-// pacedWriter gives a peer time to take the bytes written: stallTimeout for each
-// chunk, and leastRate for all bytes up to done, in any number of writes. Only
+// pacedWriter gives a peer time to take the bytes written: limits.StallTimeout for each
+// chunk, and limits.LeastRate for all bytes up to done, in any number of writes. Only
 // time in writes counts, not the time in which an answer is made. The owner of
 // the socket uses it (tcplater.go).
 type pacedWriter struct {
 	c     net.Conn
 	by    time.Time     // the present deadline
-	late  time.Duration // by how much the peer took longer than at leastRate
+	late  time.Duration // by how much the peer took longer than at limits.LeastRate
 	taken int           // since done
 
 	direct  *direct.Writer // nil: c cannot send without waiting
@@ -108,7 +109,7 @@ func (p *pacedWriter) try(b []byte) (n int) {
 	}
 	n, _ = p.direct.Try(b) // Write will return the error again.
 	p.taken += n
-	p.late = max(p.late-transferTime(n), 0)
+	p.late = max(p.late-limits.TransferTime(n), 0)
 	return n
 }
 
@@ -118,46 +119,41 @@ func (p *pacedWriter) done() { p.late, p.taken = 0, 0 }
 func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	now := time.Now()
 	for n < len(b) && err == nil {
-		k := min(len(b)-n, writeChunk)
+		k := min(len(b)-n, limits.WriteChunk)
 		begun := now
-		if err = p.allow(now, k, len(b) <= writeChunk); err != nil {
+		if err = p.allow(now, k, len(b) <= limits.WriteChunk); err != nil {
 			break
 		}
 		k, err = p.c.Write(b[n : n+k])
 		n += k
 		p.taken += k
 		now = time.Now()
-		// No more than stallTimeout: time in which this process was stopped must
+		// No more than limits.StallTimeout: time in which this process was stopped must
 		// not count against the peer.
-		p.late = min(max(p.late+now.Sub(begun)-transferTime(k), 0), stallTimeout)
+		p.late = min(max(p.late+now.Sub(begun)-limits.TransferTime(k), 0), limits.StallTimeout)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = fmt.Errorf("%w: took %d bytes of answers, %d more wait, want %d bytes a second",
-			errStalled, p.taken, len(b)-n, leastRate)
+			errStalled, p.taken, len(b)-n, limits.LeastRate)
 	}
 	return n, err
 }
 
 // leastAllowed is the time that any write may take: that of a second's bytes at
-// leastRate.
+// limits.LeastRate.
 const leastAllowed = time.Second
 
 // allow sets the deadline for k bytes. For a short write to a peer that is not
-// late, a deadline up to stallTimeout too late is good enough, and saves setting
+// late, a deadline up to limits.StallTimeout too late is good enough, and saves setting
 // one for each answer.
 func (p *pacedWriter) allow(now time.Time, k int, short bool) error {
-	by := now.Add(min(stallTimeout, stallTimeout-p.late+max(leastAllowed, transferTime(k))))
+	by := now.Add(min(limits.StallTimeout, limits.StallTimeout-p.late+max(leastAllowed, limits.TransferTime(k))))
 	if short && p.late == 0 {
-		if !p.by.Before(by) && p.by.Before(by.Add(stallTimeout)) {
+		if !p.by.Before(by) && p.by.Before(by.Add(limits.StallTimeout)) {
 			return nil
 		}
-		by = by.Add(stallTimeout)
+		by = by.Add(limits.StallTimeout)
 	}
 	p.by = by
 	return p.c.SetWriteDeadline(by)
-}
-
-// transferTime is the time that n bytes take at leastRate.
-func transferTime(n int) time.Duration {
-	return time.Duration(n) * time.Second / leastRate
 }

@@ -187,7 +187,7 @@ func (o *ServerOptions) heartbeatPhases() (tick time.Duration, phases int) {
 // answerHello rejects clients that mean another server. The answer is this
 // server's boot id.
 func (s *Server) answerHello(peer string, b []byte) ([]byte, error) {
-	if err := s.Room(); err != nil {
+	if err := s.CheckMemory(); err != nil {
 		return nil, err
 	}
 	if len(b) != clientHelloBytes {

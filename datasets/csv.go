@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -32,7 +33,7 @@ func readCSV(p *pass, r io.Reader) error {
 	if columns != csvRects && columns != csvPoints {
 		return p.fail(max(lines.number, 1), -1, fmt.Errorf(
 			"%w: header line %s, want %s or %s",
-			ErrSyntax, quote(string(header)), csvRects, csvPoints))
+			ErrSyntax, input.Quote(string(header)), csvRects, csvPoints))
 	}
 	want := strings.Count(columns, ",") + 1
 	var fields [5][]byte
@@ -57,7 +58,7 @@ func readCSV(p *pass, r io.Reader) error {
 func csvItem(p *pass, line []byte, fields [][]byte) error {
 	if n := bytes.Count(line, comma) + 1; n != len(fields) {
 		return fmt.Errorf("%w: %d fields in %s, want %d: an id and %d coordinates",
-			ErrSyntax, n, quote(string(line)), len(fields), len(fields)-1)
+			ErrSyntax, n, input.Quote(string(line)), len(fields), len(fields)-1)
 	}
 	for i := range fields {
 		field, rest, _ := bytes.Cut(line, comma)
@@ -85,7 +86,7 @@ func parseID(b []byte) (uint64, error) {
 	id, err := strconv.ParseUint(string(b), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%w: id %s, want an integer from 0 to 2^64-1",
-			ErrSyntax, quote(string(b)))
+			ErrSyntax, input.Quote(string(b)))
 	}
 	return id, nil
 }
@@ -96,10 +97,10 @@ func parseCoordinate(b []byte) (float64, error) {
 	v, err := strconv.ParseFloat(string(b), 64)
 	if errors.Is(err, strconv.ErrRange) {
 		return 0, fmt.Errorf("%w: coordinate %s is beyond float64, want a finite number",
-			rstar.ErrBadRect, quote(string(b)))
+			rstar.ErrBadRect, input.Quote(string(b)))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: coordinate %s is not a number", ErrSyntax, quote(string(b)))
+		return 0, fmt.Errorf("%w: coordinate %s is not a number", ErrSyntax, input.Quote(string(b)))
 	}
 	return v, nil
 }
@@ -129,7 +130,7 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, err
 	}
 	if l.number == 1 {
-		line = bytes.TrimPrefix(line, byteOrderMark)
+		line = bytes.TrimPrefix(line, []byte(input.ByteOrderMark))
 	}
 	return bytes.TrimSpace(line), nil
 }

@@ -24,7 +24,7 @@
 //	FORMAT:FILE                  as said; see [Format]
 //
 // Sources stream; memory does not grow with the input, except for the nodes
-// of an OpenStreetMap or road file (24 and about 60 bytes each, up to
+// of an OpenStreetMap or road file (16 and about 60 bytes each, up to
 // Options.MemoryBytes) and the largest feature of a GeoJSON file (up to 64
 // MiB). [Collect] gathers all items, [Sample]
 // some, [Shuffle] changes their order, [Bounds] measures them, [Write]
@@ -58,5 +58,6 @@
 // changed.
 //
 // To read the source, begin with source.go and open.go; each format and
-// generator then has its own file.
+// generator then has its own file. Package places reads GeoJSON; the objects of
+// an OpenStreetMap file come from internal/input.
 package datasets

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Every error about a data set wraps one of these, rstar.ErrBadRect (a
@@ -13,18 +15,18 @@ import (
 var (
 	// ErrFormat: the format is unknown, or cannot be determined from the
 	// file's name and content. The message lists what is allowed.
-	ErrFormat = errors.New("unknown format")
+	ErrFormat = input.ErrFormat
 	// ErrAmbiguous: the content fits several formats. Prefix the path
 	// with the right one, as in rec:FILE. It wraps ErrFormat.
 	ErrAmbiguous = fmt.Errorf("%w: ambiguous", ErrFormat)
 	// ErrTruncated: the input ends in the middle of a record.
-	ErrTruncated = errors.New("truncated")
+	ErrTruncated = input.ErrTruncated
 	// ErrSyntax: a record breaks the rules of its format.
-	ErrSyntax = errors.New("malformed")
+	ErrSyntax = input.ErrSyntax
 	// ErrUnsupported: valid input that this package does not read.
-	ErrUnsupported = errors.New("not supported")
+	ErrUnsupported = input.ErrUnsupported
 	// ErrOption: an option or a scale has a value that is not allowed.
-	ErrOption = errors.New("bad option")
+	ErrOption = input.ErrOption
 )
 
 // ReadError says where in an input reading stopped. The items before that
@@ -54,12 +56,3 @@ func (e *ReadError) Unwrap() error { return e.Err }
 
 // errStop ends a pass whose consumer needs no more. Items returns nil.
 var errStop = errors.New("datasets: stop")
-
-// quote shortens hostile text for an error message.
-func quote(s string) string {
-	const limit = 40 // enough to find the place, short enough for a line
-	if len(s) > limit {
-		return fmt.Sprintf("%q...", s[:limit])
-	}
-	return fmt.Sprintf("%q", s)
-}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Format names an encoding of items. It is also the prefix that pins
@@ -34,7 +36,7 @@ func ParseFormat(s string) (Format, error) {
 		return f, nil
 	}
 	return "", fmt.Errorf("datasets: %w: %s, want one of %s",
-		ErrFormat, quote(s), formatNames)
+		ErrFormat, input.Quote(s), formatNames)
 }
 
 // sniffBytes is how much of a file detection reads: 1024 records of
@@ -57,7 +59,7 @@ func detect(path string, head []byte) (Format, error) {
 	}
 	// The extensions .rec and .rea02 give the intended encoding, which may
 	// differ from the actual one.
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n\x1e")
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(input.ByteOrderMark)), " \t\r\n\x1e")
 	switch {
 	case len(head) == 0:
 		return "", fmt.Errorf("%w: the file is empty; name one of %s, as in csv:FILE",
@@ -73,8 +75,6 @@ func detect(path string, head []byte) (Format, error) {
 	}
 	return detectRecords(head)
 }
-
-var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // detectRecords distinguishes the two encodings of rea02: read with the wrong
 // byte order, a coordinate becomes a number of arbitrary magnitude, and half

@@ -42,7 +42,7 @@ func nodesBlob(t testing.TB, n int) string {
 // for the memory that it would take, and has not taken more.
 func TestPBFBomb(t *testing.T) {
 	const limit = 8 << 20
-	blob := nodesBlob(t, 1<<20) // 24 MiB of positions
+	blob := nodesBlob(t, 1<<20) // 16 MiB of positions
 	bomb := frame("OSMHeader", "") + strings.Repeat(blob, 30)
 	if len(bomb) > 1<<20 {
 		t.Fatalf("a bomb of %d bytes is none", len(bomb))
@@ -68,7 +68,7 @@ func TestPBFBomb(t *testing.T) {
 
 func TestMemoryLimits(t *testing.T) {
 	const header = "OSMHeader"
-	way := deflated(t, message(2, message(3, message(1, 7, 8, strings.Repeat("\x00", maxWayNodes+1)))))
+	way := deflated(t, message(2, message(3, message(1, 7, 8, strings.Repeat("\x00", 1<<20+1)))))
 	const feature = 1 << 20
 	huge := strings.Repeat("1", feature+1<<16)
 	var nodes strings.Builder
@@ -88,14 +88,14 @@ func TestMemoryLimits(t *testing.T) {
 	}
 	unsorted := frame(header, "") + osmData(message(1, message(1, zigzag(9), 8, zigzag(0), 9, zigzag(0)))+
 		message(1, message(1, zigzag(5), 8, zigzag(0), 9, zigzag(0)))+message(3, message(1, 1, 8, packed(9, -4))))
-	const oneChunk = osmNodeBytes * minNodeChunk
+	const osmNodeBytes, oneChunk = 16, 16 << 10 // of 1024 nodes
 	for _, c := range []struct {
 		name, path string
 		memory     int64
 		kind       error
 		says       string
 	}{
-		{"nodes of a way", write("way.osm.pbf", frame(header, "")+way), 0, ErrTooLarge, fmt.Sprint(maxWayNodes)},
+		{"nodes of a way", write("way.osm.pbf", frame(header, "")+way), 0, ErrTooLarge, fmt.Sprint(1 << 20)},
 		{"nodes of a road network", road, 1000*roadNodeBytes - 1, ErrTooLarge, fmt.Sprint(1000*roadNodeBytes - 1)},
 		{"just enough", road, 1000 * roadNodeBytes, nil, ""},
 		{"unsorted nodes", write("u.osm.pbf", unsorted), oneChunk + 2*osmNodeBytes - 1, ErrTooLarge, "not sorted"},
@@ -103,8 +103,8 @@ func TestMemoryLimits(t *testing.T) {
 		{"a long number", write("n.geojson", `{"type":"Point","coordinates":[`+huge), feature, ErrTooLarge, fmt.Sprint(feature)},
 		{"a long text", write("t.geojson", `{"type":"FeatureCollection","name":"`+huge), feature, ErrTooLarge, fmt.Sprint(feature)},
 		{"a long key", write("k.geojson", `{"`+huge), feature, ErrTooLarge, fmt.Sprint(feature)},
-		{"deep brackets", write("d.geojson", `{"type":"Point","coordinates":`+strings.Repeat("[", 1<<20)), 0, ErrSyntax, "depth"},
-		{"deep objects", write("o.geojson", strings.Repeat(`{"a":`, 1<<20)), 0, ErrSyntax, "depth"},
+		{"deep brackets", write("d.geojson", `{"type":"Point","coordinates":`+strings.Repeat("[", 1<<20)+strings.Repeat("]", 1<<20)+"}"), 0, ErrSyntax, "depth"},
+		{"deep objects", write("o.geojson", strings.Repeat(`{"a":`, 1<<20)), 0, ErrTruncated, "ends too early"},
 		{"a long line", write("l.csv", "id,x,y\n"+huge), 0, ErrSyntax, "4096"},
 		{"no line at all", write("m.csv", huge), 0, ErrSyntax, "4096"},
 	} {

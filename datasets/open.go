@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -26,7 +27,7 @@ type Options struct {
 	// not affect TaggedNodes.
 	HighwaysOnly bool
 	// MemoryBytes is the most that reading a file may keep in memory, such as
-	// the positions of OpenStreetMap nodes (24 bytes each). Beyond it reading
+	// the positions of OpenStreetMap nodes (16 bytes each). Beyond it reading
 	// fails with ErrTooLarge. 0 is DefaultMemoryBytes.
 	MemoryBytes int64
 	// Label receives the text ids of GeoJSON features, each before the item
@@ -81,7 +82,7 @@ func Open(spec string, opts Options) (*Source, error) {
 	}
 	if opts.Count > 0 {
 		return nil, fmt.Errorf("datasets: %w: count %d for %s, only generators take one",
-			ErrOption, opts.Count, quote(spec))
+			ErrOption, opts.Count, input.Quote(spec))
 	}
 	if spec == californiaName {
 		return California(), nil
@@ -201,18 +202,7 @@ func openRoad(dir fs.FS, path string, memory int64) (*Source, error) {
 
 // counted buffers r and counts its bytes for Progress.
 func (p *pass) counted(r io.Reader) io.Reader {
-	return bufio.NewReaderSize(&countingReader{r, p.src}, bufferBytes)
-}
-
-type countingReader struct {
-	r   io.Reader
-	src *Source
-}
-
-func (c *countingReader) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.src.done.Add(int64(n))
-	return n, err
+	return bufio.NewReaderSize(input.Counter{R: r, N: &p.src.done}, bufferBytes)
 }
 
 // Bounds reads the whole source and returns the tight bounds of its items,

@@ -5,6 +5,9 @@ import (
 	"io"
 	"slices"
 
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -26,23 +29,23 @@ func ParseOSMMode(s string) (OSMMode, error) {
 		return m, nil
 	}
 	return "", fmt.Errorf("datasets: %w: OSM mode %s, want %s, %s or %s",
-		ErrOption, quote(s), WaySegments, WayBoxes, TaggedNodes)
+		ErrOption, input.Quote(s), WaySegments, WayBoxes, TaggedNodes)
 }
 
 // osmReader turns nodes and ways into items. Ways refer to their nodes by id,
-// so it keeps all positions, 24 bytes each (limits.go), and requires the nodes
+// so it keeps all positions, 16 bytes each (limits.go), and requires the nodes
 // to come first, as they do in every extract that is sorted by type.
 type osmReader struct {
 	*pass
 	mode     OSMMode
 	highways bool // only ways with a highway tag
-	nodes    osmNodes
+	nodes    input.OSMNodes
 	anyWay   bool
 	next     uint64 // segment id
 }
 
 func readOSM(p *pass, r io.Reader, mode OSMMode, highways bool) error {
-	file := NewOSMFile(r)
+	file := input.NewOSMFile(r)
 	o := &osmReader{pass: p, mode: mode, highways: highways}
 	for {
 		if err := file.Next(o); err == io.EOF {
@@ -55,7 +58,7 @@ func readOSM(p *pass, r io.Reader, mode OSMMode, highways bool) error {
 
 // Node implements OSMVisitor.
 func (o *osmReader) Node(id int64, lon, lat float64, tags []OSMTag) error {
-	at := point{lon, lat}
+	at := orb.Point{lon, lat}
 	if o.mode == TaggedNodes {
 		if len(tags) == 0 {
 			return nil
@@ -66,7 +69,7 @@ func (o *osmReader) Node(id int64, lon, lat float64, tags []OSMTag) error {
 		return fmt.Errorf("%w: node %d after a way; sort the file by type",
 			ErrUnsupported, id)
 	}
-	return o.nodes.add(osmNode{id, at}, o.keep)
+	return o.nodes.Add(id, lon, lat, o.memory)
 }
 
 // Way implements OSMVisitor.
@@ -75,7 +78,7 @@ func (o *osmReader) Way(id int64, refs []int64, tags []OSMTag) error {
 		return nil
 	}
 	if !o.anyWay {
-		if err := o.nodes.sort(o.keep); err != nil {
+		if err := o.nodes.Sort(o.memory); err != nil {
 			return err
 		}
 	}
@@ -86,10 +89,10 @@ func (o *osmReader) Way(id int64, refs []int64, tags []OSMTag) error {
 	if o.mode == WayBoxes {
 		return o.wayBox(id, refs)
 	}
-	var last point
+	var last orb.Point
 	var hasLast bool
 	for i, ref := range refs {
-		at, ok := o.nodes.find(ref)
+		at, ok := o.nodes.Find(ref)
 		if i > 0 && ok && hasLast {
 			if err := o.emit(box(last, at), o.next); err != nil {
 				return err
@@ -113,7 +116,7 @@ func (o *osmReader) wayBox(id int64, refs []int64) error {
 	var r rstar.Rect
 	found := false
 	for _, ref := range refs {
-		at, ok := o.nodes.find(ref)
+		at, ok := o.nodes.Find(ref)
 		if ok && found {
 			r = r.Union(box(at, at))
 		} else if ok {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tidwall/rtree"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -29,7 +30,7 @@ func ParseQuerySet(s string) (QuerySet, error) {
 		}
 	}
 	return 0, fmt.Errorf("datasets: %w: query set %s, want QR0, QR1, QR2 or QR3",
-		ErrOption, quote(s))
+		ErrOption, input.Quote(s))
 }
 
 func (q QuerySet) String() string { return fmt.Sprintf("QR%d", int(q)) }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -33,7 +34,7 @@ func ParseScale(s string) (Scale, error) {
 	if err != nil || !(edge > 0 && edge <= 1) {
 		return Scale{}, fmt.Errorf(
 			"datasets: %w: scale %s, want power or a number in (0, 1] such as 1e-5",
-			ErrOption, quote(s))
+			ErrOption, input.Quote(s))
 	}
 	return Scale{edge: edge}, nil
 }

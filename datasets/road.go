@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -20,8 +23,6 @@ import (
 // An item is the box of an edge, with the edge's id. The distance must be
 // present, but is not used.
 
-type point struct{ x, y float64 }
-
 // roadNodeBytes is what a node takes in the map: 24 bytes and a control byte
 // per slot, of which at least 7/16 are in use.
 const roadNodeBytes = 60
@@ -29,7 +30,7 @@ const roadNodeBytes = 60
 // readRoad delivers the edges. The names are those of the two files, for
 // error messages.
 func readRoad(p *pass, nodes, edges io.Reader, nodeName, edgeName string) error {
-	at := make(map[uint64]point)
+	at := make(map[uint64]orb.Point)
 	err := roadLines(nodes, 3, func(f [][]byte) error {
 		id, err := parseID(f[0])
 		if err != nil {
@@ -43,10 +44,10 @@ func readRoad(p *pass, nodes, edges io.Reader, nodeName, edgeName string) error 
 		if _, twice := at[id]; twice {
 			return fmt.Errorf("%w: node %d is defined twice", ErrSyntax, id)
 		}
-		if err := p.keep(roadNodeBytes, "the positions of nodes"); err != nil {
+		if err := p.memory.Keep(roadNodeBytes, "the positions of nodes"); err != nil {
 			return err
 		}
-		at[id] = point{x, y}
+		at[id] = orb.Point{x, y}
 		return rstar.Rect{MinX: x, MinY: y, MaxX: x, MaxY: y}.Validate()
 	})
 	if err != nil {
@@ -78,10 +79,10 @@ func readRoad(p *pass, nodes, edges io.Reader, nodeName, edgeName string) error 
 	return p.roadError(edgeName, err)
 }
 
-func box(a, b point) rstar.Rect {
+func box(a, b orb.Point) rstar.Rect {
 	return rstar.Rect{
-		MinX: min(a.x, b.x), MinY: min(a.y, b.y),
-		MaxX: max(a.x, b.x), MaxY: max(a.y, b.y),
+		MinX: min(a[0], b[0]), MinY: min(a[1], b[1]),
+		MaxX: max(a[0], b[0]), MaxY: max(a[1], b[1]),
 	}
 }
 
@@ -132,7 +133,7 @@ func roadLine(line []byte, header bool, columns int, each func([][]byte) error) 
 		return nil
 	case len(fields) != columns:
 		return fmt.Errorf("%w: %d fields in %s, want %d",
-			ErrSyntax, len(fields), quote(string(line)), columns)
+			ErrSyntax, len(fields), input.Quote(string(line)), columns)
 	}
 	if _, err := parseID(fields[0]); header && err != nil {
 		return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -160,7 +161,7 @@ func TestBounds(t *testing.T) {
 }
 
 func TestLongValuesAreCut(t *testing.T) {
-	if got := quote(fmt.Sprintf("%1000d", 1)); len(got) > 60 {
+	if got := input.Quote(fmt.Sprintf("%1000d", 1)); len(got) > 60 {
 		t.Errorf("a value of 1000 bytes is quoted in %d", len(got))
 	}
 }

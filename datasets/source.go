@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -73,7 +74,7 @@ func (s *Source) Skipped() int64 { return s.skipped.Load() }
 func (s *Source) Items(yield func(rstar.Item) bool) error {
 	s.done.Store(0)
 	s.skipped.Store(0)
-	p := &pass{src: s, yield: yield}
+	p := &pass{src: s, yield: yield, memory: input.NewBudget(s.memory)}
 	err := s.pass(p)
 	if err == nil || errors.Is(err, errStop) {
 		return nil
@@ -105,7 +106,7 @@ type pass struct {
 	src       *Source
 	yield     func(rstar.Item) bool
 	delivered int64
-	kept      int64 // bytes, see limits.go
+	memory    *input.Budget // see limits.go
 }
 
 // emit validates and delivers one item. The readers wrap its error with the

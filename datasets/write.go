@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/catfish-index/catfish/datasets/internal/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -29,7 +30,7 @@ func Write(w io.Writer, f Format, s *Source) (int64, error) {
 		encode = bigEndian.append
 	default:
 		return 0, fmt.Errorf("datasets: %w: writing format %s, want one of %s, %s, %s",
-			ErrUnsupported, quote(string(f)), CSV, Rea02, Rec)
+			ErrUnsupported, input.Quote(string(f)), CSV, Rea02, Rec)
 	}
 	buf := bufio.NewWriterSize(w, bufferBytes)
 	_, failed := buf.WriteString(header)

@@ -60,6 +60,10 @@ type answerRing struct {
 	on                    bool   // answers go here; else they are written
 	again                 bool   // to be on, as soon as no answer is incomplete (leaveAgain)
 	taken                 uint64 // bytes of the messages that were fetched
+
+	ride    [RideBytes]byte
+	rides   int  // bytes of ride that the next answer brings
+	sayRead bool // report again how much of the request ring was read
 }
 
 const (

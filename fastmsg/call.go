@@ -89,7 +89,7 @@ func (c *Caller) Call(ctx context.Context, kind Kind, payload, dst []byte) ([]by
 	s.state, s.err, s.buf, s.base = slotOpen, nil, dst, len(dst)
 	s.gen++
 	if c.fetch != nil {
-		s.began = c.fetch.clock()
+		s.began = c.fetch.ways.Clock()
 	}
 	c.lead.open.Add(1)
 	id := uint64(s.gen)<<32 | uint64(i)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -67,10 +68,10 @@ type CallerConfig struct {
 	// III-A, figure 6a). The worker polls as long as the Caller is open.
 	InMemory bool
 	// Fetch makes the Caller fetch answers, as RFP does, where that is faster
-	// than letting the server write them: the Caller compares both (ways.go).
+	// than letting the server write them: the Caller compares both (package fetch).
 	Fetch bool
 	// FetchCounts, if not nil, counts what is fetched; Callers may share it.
-	FetchCounts *FetchCounts
+	FetchCounts *fetch.Counts
 
 	clock func() time.Duration // measures calls; nil: the monotonic one
 }
@@ -174,7 +175,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 		}
 		c.fetch.look = c.lookForAnswers
 		if cfg.clock != nil {
-			c.fetch.clock = cfg.clock
+			c.fetch.ways.Clock = cfg.clock
 		}
 	}
 	mirror, err := dev.Register(mirrorBytes(server.ringBytes, cfg.InMemory), 0)

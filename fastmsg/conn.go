@@ -25,10 +25,7 @@ type Conn struct {
 	requests rdma.Region
 	in       recvRing
 	out      sendRing
-	answers  *answerRing // the answers that the client fetches; nil: all are written
-	ride     [RideBytes]byte
-	rides    int  // bytes of ride that the next answer brings
-	sayRead  bool // report again how much of the request ring was read
+	answers  *answerRing // that the client may fetch (leave.go); nil: all are written
 	backlog  backlog
 	account  *limits.Account // of the bytes that wait here
 	later    int             // requests in flight that are answered later
@@ -180,10 +177,8 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 		return false
 	}
 	var err error
-	if comp.Imm&returnBit != 0 && c.answers != nil {
-		err = c.handleSaid(comp.Imm)
-	} else if comp.Imm&returnBit != 0 {
-		err = c.out.returned(comp.Imm &^ returnBit)
+	if comp.Imm&returnBit != 0 {
+		err = c.handleReturned(comp.Imm)
 	} else {
 		err = c.in.announce(comp.Imm)
 		requests = err == nil
@@ -199,16 +194,10 @@ func (c *Conn) handle(comp *rdma.Completion) (requests bool) {
 // drain moves answers that wait for room into the ring, and reports whether it
 // must continue in the next turn.
 func (c *Conn) drain() (more bool) {
-	if c.moving() {
-		if more = c.move(); c.moving() {
-			return more
-		}
+	if c.answers != nil {
+		return c.drainLeft()
 	}
-	if c.Fetches() {
-		c.account.Give(c.backlog.drain(c.answers))
-	} else {
-		c.account.Give(c.backlog.drain(&c.out))
-	}
+	c.account.Give(c.backlog.drain(&c.out))
 	return false
 }
 

@@ -12,7 +12,8 @@
 // recvring.go (the two ends of a ring, and why they cannot deadlock), tail.go,
 // handshake.go, then the server's side (worker.go, turn.go, schedule.go,
 // batch.go, conn.go, later.go) and the client's (caller.go, call.go, poller.go, lead.go),
-// and the answers that clients fetch (answerring.go, leave.go, fetcher.go, fetched.go, ways.go).
+// and the answers that clients fetch (answerring.go, leave.go, fetcher.go, fetched.go).
+// Package fastmsg/fetch decides when they do.
 //
 // # Memory
 //

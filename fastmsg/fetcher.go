@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/internal/spin"
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -40,7 +41,7 @@ import (
 //     spinning for as long as a wake-up costs (package spin);
 //   - over others: when fetchRetries Reads in a row have found nothing.
 //
-// What follows, and whether the client fetches at all, is in ways.go.
+// What follows, and whether the client fetches at all, package fetch decides.
 type fetcher struct {
 	region rdma.Region // where lines land; twice as large, where they may be torn
 	lands  int         // number of lines in region
@@ -66,12 +67,12 @@ type fetcher struct {
 	window   int
 	failed   int // Reads in a row that found nothing
 
-	ways
+	ways  fetch.Ways
 	msg   Message // being fetched
 	need  int     // bytes of it that are missing
 	start uint64  // its first line
 
-	counts *FetchCounts
+	counts *fetch.Counts
 }
 
 const (
@@ -98,12 +99,12 @@ func callerDepth(fetch bool) int {
 	return sendDepth(MaxRingBytes)
 }
 
-func newFetcher(dev rdma.Device, counts *FetchCounts) (*fetcher, error) {
+func newFetcher(dev rdma.Device, counts *fetch.Counts) (*fetcher, error) {
 	if counts == nil {
-		counts = new(FetchCounts)
+		counts = new(fetch.Counts)
 	}
 	info := dev.Info()
-	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true, ways: newWays()}
+	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true, ways: fetch.NewWays(counts)}
 	size := landLines * lineBytes
 	if f.twice {
 		size *= 2
@@ -113,15 +114,6 @@ func newFetcher(dev rdma.Device, counts *FetchCounts) (*fetcher, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// FetchCounts counts the operations of Callers with CallerConfig.Fetch.
-type FetchCounts struct {
-	Reads   atomic.Uint64 // of answers
-	Vain    atomic.Uint64 // Reads that found nothing
-	Changes atomic.Uint64 // times that a Caller changed over to answers that are written
-	Trials  atomic.Uint64 // times that a Caller tried the other way of answers
-	Moves   atomic.Uint64 // times that a Caller stayed in the other way, until it moves again
 }
 
 // Fetching reports whether the Caller fetches its answers at present.
@@ -173,6 +165,40 @@ func (f *fetcher) whole() uint64 {
 		return f.start
 	}
 	return f.next
+}
+
+// noteAnswer notes an answer, its size, and the time when its call began.
+func (c *Caller) noteAnswer(began time.Duration, bytes int) {
+	f := c.fetch
+	if f.ways.Back(f.on.Load(), f.say != 0, began) {
+		f.wanted, f.say = true, sayLeave
+	}
+	f.ways.Ended(began, bytes, int(c.lead.open.Load()))
+}
+
+// changeWay changes the way of answers if that was decided, and as soon as that is
+// possible: not while a Read is in flight, nor before the server has applied the last
+// change.
+func (c *Caller) changeWay() {
+	f := c.fetch
+	if !f.ways.Changes() || f.reading || f.wanted || f.say != 0 {
+		return
+	}
+	switch f.ways.Next(f.on.Load()) {
+	case fetch.Write:
+		c.stopFetching()
+	case fetch.Fetch: // changed when the server has said where answers lie
+		f.wanted, f.say = true, sayLeave
+	}
+}
+
+// tooLate asks the server to write the late answers, and those that come soon.
+func (c *Caller) tooLate() {
+	f := c.fetch
+	if f.on.Load() && !f.reading {
+		c.stopFetching()
+		f.ways.Late()
+	}
 }
 
 // say posts the immediate f.say, unless the queue is full.

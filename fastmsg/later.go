@@ -94,13 +94,13 @@ func (c *Conn) Later(id uint64, keeps int) (Later, error) {
 	return Later{l, l.turn.Load()}, nil
 }
 
-// Hold takes n more bytes from the worker's budget, for data that is kept for
-// the request until the answer, and Unhold returns them. Any goroutine may call
+// Take takes n more bytes from the worker's budget, for data that is kept for
+// the request until the answer, and Give returns them. Any goroutine may call
 // them, before Respond.
-func (a Later) Hold(n int64) error { return a.l.conn.account.Take(n) }
+func (a Later) Take(n int64) error { return a.l.conn.account.Take(n) }
 
-// Unhold returns n bytes that Hold took.
-func (a Later) Unhold(n int64) { a.l.conn.account.Give(n) }
+// Give returns n bytes that Take took.
+func (a Later) Give(n int64) { a.l.conn.account.Give(n) }
 
 // Ended reports whether the connection has ended: no client waits for the answer.
 // Any goroutine may call it, before Respond, which must be called nevertheless.

@@ -297,10 +297,10 @@ func TestLaterOfClosedConnection(t *testing.T) {
 		if u := b.Use(); u.Used != n*(laterBytes+bytesEach) || u.Sources != 1 {
 			t.Fatalf("%+v", u)
 		}
-		if err := all[0].Hold(5000); err != nil {
+		if err := all[0].Take(5000); err != nil {
 			t.Fatal(err)
 		}
-		all[0].Unhold(4000)
+		all[0].Give(4000)
 		if u := b.Use(); u.Used != n*(laterBytes+bytesEach)+1000 {
 			t.Fatalf("%+v", u)
 		}

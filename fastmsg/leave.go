@@ -92,11 +92,12 @@ func (c *Conn) Ride(b []byte) bool {
 	if !c.Fetches() || len(b) > RideBytes {
 		return false
 	}
-	if c.rides > 0 { // The owner writes newer bytes now: the old ones must not replace them.
-		c.rides = 0
+	a := c.answers
+	if a.rides > 0 { // The owner writes newer bytes now: the old ones must not replace them.
+		a.rides = 0
 		return false
 	}
-	c.rides = copy(c.ride[:], b)
+	a.rides = copy(a.ride[:], b)
 	return true
 }
 
@@ -108,10 +109,11 @@ func (c *Conn) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
 	if !c.Fetches() {
 		return c.out.append(kind, flags, id, payload)
 	}
-	if c.rides > 0 && c.answers.append(1, FlagMailbox, 0, c.ride[:c.rides]) {
-		c.rides = 0
+	a := c.answers
+	if a.rides > 0 && a.append(1, FlagMailbox, 0, a.ride[:a.rides]) {
+		a.rides = 0
 	}
-	return c.answers.append(kind, flags, id, payload)
+	return a.append(kind, flags, id, payload)
 }
 
 // unposted is how many bytes the client cannot see yet.
@@ -130,9 +132,12 @@ func (c *Conn) publish() {
 	}
 }
 
-// handleSaid handles an immediate of a client that may fetch.
-func (c *Conn) handleSaid(imm uint32) error {
+// handleReturned handles an immediate with returnBit.
+func (c *Conn) handleReturned(imm uint32) error {
 	a := c.answers
+	if a == nil {
+		return c.out.returned(imm &^ returnBit)
+	}
 	switch imm & sayMask {
 	case sayTook:
 		return a.fetched(imm & positionMask)
@@ -178,7 +183,7 @@ func (c *Conn) credit() uint32 {
 	if c.answers == nil {
 		return c.in.due()
 	}
-	if c.in.due() == 0 && !c.sayRead {
+	if c.in.due() == 0 && !c.answers.sayRead {
 		return 0
 	}
 	return returnBit | uint32(c.in.head/unitBytes)&^returnBit
@@ -191,7 +196,7 @@ func (c *Conn) credited(imm uint32) {
 		return
 	}
 	c.in.gaveBack(c.in.unreturned())
-	c.sayRead = false
+	c.answers.sayRead = false
 }
 
 // takenBytes is how many bytes of its answers the client has taken, for slow.go.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/internal/lines"
 	"github.com/catfish-index/catfish/rdma"
 )
@@ -117,7 +118,7 @@ func (l *left) whole() bool {
 func TestServerPostsNothing(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
-		var counts FetchCounts
+		var counts fetch.Counts
 		c := s.dial(t, CallerConfig{FetchCounts: &counts})
 		fetching(t, c)
 		// Fewer than the Caller makes before it can first try the other way.
@@ -221,7 +222,7 @@ func TestMailboxWriteRidesWithAnswer(t *testing.T) {
 			}
 			c.Respond(m.Kind, m.ID, nil)
 		}}, WorkerConfig{})
-		var counts FetchCounts
+		var counts fetch.Counts
 		c := s.dial(t, CallerConfig{FetchCounts: &counts})
 		for n := uint64(1); n < 20; {
 			fetching(t, c)

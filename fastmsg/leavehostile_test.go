@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -166,7 +167,8 @@ func FuzzFetched(f *testing.F) {
 		}
 		region := newHeapRegion(landLines * lineBytes)
 		c.region = newHeapRegion(MailboxBytes)
-		c.fetch = &fetcher{counts: new(FetchCounts), ways: newWays(), region: region, lands: landLines, sync: true,
+		counts := new(fetch.Counts)
+		c.fetch = &fetcher{counts: counts, ways: fetch.NewWays(counts), region: region, lands: landLines, sync: true,
 			window: fetchLines, lines: MinRingBytes / lineBytes}
 		for range reads%8 + 1 {
 			copy(region.mem, mem)

@@ -26,10 +26,25 @@ func (c *Conn) moving() bool {
 // left and that the client has not fetched.
 func (c *Conn) beginMove() {
 	a := c.answers
-	a.on, c.rides = false, 0
+	a.on, a.rides = false, 0
 	a.published = a.head // nothing more can be fetched
 	// Reports in numbers of lines that the client has not seen are repeated.
-	c.sayRead = true
+	a.sayRead = true
+}
+
+// drainLeft is drain of a client that may fetch.
+func (c *Conn) drainLeft() (more bool) {
+	if c.moving() {
+		if more = c.move(); c.moving() {
+			return more
+		}
+	}
+	var to ring = &c.out
+	if c.answers.on {
+		to = c.answers
+	}
+	c.account.Give(c.backlog.drain(to))
+	return false
 }
 
 // move moves answers while there is room for them, and reports whether there may be room

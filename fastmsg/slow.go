@@ -100,13 +100,13 @@ func (w *Worker) untilSlow(timeout time.Duration) time.Duration {
 // this one.
 func (c *Conn) Source() string { return c.source }
 
-// Hold takes n more bytes from the worker's budget, for data that the handler
+// Take takes n more bytes from the worker's budget, for data that the handler
 // keeps for this client. If it fails, it took nothing, and the handler should
 // give up the request. The end of the connection returns everything.
-func (c *Conn) Hold(n int64) error { return c.account.Take(n) }
+func (c *Conn) Take(n int64) error { return c.account.Take(n) }
 
-// Unhold returns n bytes that Hold took.
-func (c *Conn) Unhold(n int64) { c.account.Give(n) }
+// Give returns n bytes that Take took.
+func (c *Conn) Give(n int64) { c.account.Give(n) }
 
 // openAccount lets c take from the budget. If another client needs the room,
 // this worker's loop ends c.

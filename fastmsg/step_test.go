@@ -233,7 +233,7 @@ func TestAnswersOverBudget(t *testing.T) {
 				case "respond":
 					c.Respond(m.Kind, m.ID, make([]byte, 2<<20))
 				case "hold":
-					if err := c.Hold(2 << 20); err != nil {
+					if err := c.Take(2 << 20); err != nil {
 						c.Respond(m.Kind, m.ID, []byte(err.Error()))
 					}
 				default:
@@ -266,7 +266,7 @@ func TestLargestMakesRoom(t *testing.T) {
 	ended, held := make(chan error, 4), make(chan struct{}, 4)
 	s := serve(t, p, handlerFuncs{
 		serve: func(c *Conn, m Message) {
-			if err := c.Hold(int64(m.Payload[0])); err != nil {
+			if err := c.Take(int64(m.Payload[0])); err != nil {
 				c.Fail(err)
 			}
 			held <- struct{}{}

@@ -3,6 +3,7 @@ package fastmsg
 import (
 	"bytes"
 	"fmt"
+	"github.com/catfish-index/catfish/fastmsg/fetch"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestCallerChoosesFasterWay(t *testing.T) {
 	overFetch(t, func(t *testing.T, p provider) {
 		var w twoWays
 		s := serve(t, p, handlerFuncs{serve: w.serve}, WorkerConfig{})
-		var counts FetchCounts
+		var counts fetch.Counts
 		w.fetched.Store(140)
 		w.written.Store(47)
 		c := s.dial(t, CallerConfig{FetchCounts: &counts, clock: w.clock})
@@ -79,7 +80,7 @@ func TestCallersChooseFasterWay(t *testing.T) {
 		w.fetched.Store(100)
 		w.written.Store(100)
 		s := serve(t, p, handlerFuncs{serve: w.serve}, WorkerConfig{})
-		var counts FetchCounts
+		var counts fetch.Counts
 		c := s.dial(t, CallerConfig{FetchCounts: &counts, clock: w.clock, RingBytes: MinRingBytes})
 		const callers, each = 8, 2000
 		done := make(chan error, callers)
@@ -122,7 +123,7 @@ func TestLateAnswersEndFetching(t *testing.T) {
 			w.serve(conn, m)
 		}}, WorkerConfig{})
 		defer close(late) // also if the test fails
-		var counts FetchCounts
+		var counts fetch.Counts
 		c := s.dial(t, CallerConfig{FetchCounts: &counts, clock: w.clock})
 		for i := 0; counts.Moves.Load() == 0; i++ {
 			if i == 4 {

@@ -26,7 +26,7 @@ func (st *Store) Alter(name string, o CollectionOptions) error {
 	}
 	switch has := c.Options(); {
 	case has.Space != o.Space:
-		return fmt.Errorf("%w: %q has %s, which cannot be altered", ErrOptions, name, CollectionOptions{Space: has.Space}.differs(CollectionOptions{Space: o.Space}))
+		return fmt.Errorf("%w: %q has %s, which cannot be altered", ErrOptions, name, CollectionOptions{Space: has.Space}.Differs(CollectionOptions{Space: o.Space}))
 	case has == o:
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Alter replaces the texts of a collection, and nothing else; a restart finds it so.
@@ -86,7 +87,7 @@ func TestAlterLeavesWatchers(t *testing.T) {
 	if _, _, err := c.Put(t.Context(), Feature{ID: "x"}, kv.Condition{}); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := w.Next(t.Context()); err != nil || e.Kind != Enter || e.ID != "x" {
+	if e, err := w.Next(t.Context()); err != nil || e.Kind != query.Enter || e.ID != "x" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	late, err := c.Watch(t.Context(), WatchOptions{From: from})

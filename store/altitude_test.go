@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestAltitudes: a found feature has its altitudes, also after a patch of its
@@ -51,7 +52,7 @@ func TestAltitudes(t *testing.T) {
 			"point": `{"type":"Point","coordinates":[1,2,-7.5]} {"a":1,"b":2}`,
 		}
 		altitudes := map[string][]float64{"line": {0, 50, 50, 100}, "point": {-7.5}}
-		if err := c.Search(ctx, Query{Order: ByID}, func(f *Found) (bool, error) {
+		if err := c.Search(ctx, Query{Order: query.ByID}, func(f *Found) (bool, error) {
 			x := f.Feature()
 			if got := string(f.View.AppendGeometryJSON(nil)) + " " + string(x.Properties); got != want[x.ID] || !slices.Equal(x.Altitudes, altitudes[x.ID]) {
 				t.Errorf("%s: %s with altitudes %v, want %s", x.ID, got, x.Altitudes, want[x.ID])

@@ -17,6 +17,7 @@ import (
 
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // multiset is what a collection of boxes must hold.
@@ -168,7 +169,7 @@ func TestBoxesTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Add("all", Query{Area: Box(-180, -90, 180, 90)}); err != nil {
+	if err := w.Add("all", Query{Area: query.Box(-180, -90, 180, 90)}); err != nil {
 		t.Fatal(err)
 	}
 	alike := rstar.Item{Rect: rstar.Rect{MaxX: 1}, ID: 7}
@@ -209,7 +210,7 @@ func TestBoxesTogether(t *testing.T) {
 	all.Wait()
 	want.verify(t, c, "written")
 	for range 20 {
-		if e, err := w.Next(t.Context()); err != nil || e.Kind != Enter {
+		if e, err := w.Next(t.Context()); err != nil || e.Kind != query.Enter {
 			t.Fatal(e, err)
 		}
 	}

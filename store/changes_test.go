@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // markedBox is a box of any size, somewhere, perhaps without area.
@@ -232,7 +233,7 @@ func TestChangesExact(t *testing.T) {
 		least := acknowledged()
 		before := changesOf(t, c, west)
 		got := answer{before.Ended, map[string]uint64{}}
-		err := c.Search(t.Context(), Query{Area: Box(-1, 0, 0, 1)}, func(f *Found) (bool, error) {
+		err := c.Search(t.Context(), Query{Area: query.Box(-1, 0, 0, 1)}, func(f *Found) (bool, error) {
 			got.at[string(f.ID)] = f.Revision
 			return true, nil
 		})

@@ -3,7 +3,6 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -31,38 +30,6 @@ type Collection struct {
 	free     []func()
 	dropped  atomic.Bool
 	using    *users
-}
-
-// CollectionOptions configure a collection. Alter changes all but the space.
-type CollectionOptions struct {
-	Space feature.Space `json:"space"`
-	// Title and Description are for people.
-	Title       string `json:"title,omitempty"`
-	Description string `json:"description,omitempty"`
-}
-
-// differs says how o differs from what is wanted.
-func (o CollectionOptions) differs(want CollectionOptions) string {
-	var all []string
-	if o.Space != want.Space {
-		all = append(all, fmt.Sprintf("the space %v, not %v", o.Space, want.Space))
-	}
-	if o.Title != want.Title {
-		all = append(all, fmt.Sprintf("the title %.80q, not %.80q", o.Title, want.Title))
-	}
-	if o.Description != want.Description {
-		all = append(all, fmt.Sprintf("the description %.80q, not %.80q", o.Description, want.Description))
-	}
-	return strings.Join(all, ", and ")
-}
-
-// CheckSame is ErrCollectionExists if a collection of that name has o, and others are
-// wanted. The text says which differ.
-func (o CollectionOptions) CheckSame(name string, want CollectionOptions) error {
-	if o == want {
-		return nil
-	}
-	return fmt.Errorf("%w: %q has %s", ErrCollectionExists, name, o.differs(want))
 }
 
 // about is the log's metadata of a collection of features besides its name, as JSON.

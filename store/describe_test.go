@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // seen counts what a description must say of a collection's features, by looking at
@@ -114,7 +115,7 @@ func TestSchema(t *testing.T) {
 					case 1:
 						c.PatchLater(id, []byte(`{"a":null,"n":"patched"}`), kv.Condition{}, done)
 					default:
-						_, value, err := Encode(f, feature.Geographic)
+						_, value, err := query.Encode(f, feature.Geographic)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -196,7 +197,7 @@ func TestSchemaFull(t *testing.T) {
 		t.Fatal(d.MoreProperties, len(d.Properties))
 	}
 	for _, p := range d.Properties {
-		want := PropertySchema{p.Name, 1, map[string]int{"number": 1}}
+		want := PropertySchema{Name: p.Name, Features: 1, Types: map[string]int{"number": 1}}
 		switch p.Name {
 		case "n3":
 			want.Types = map[string]int{"boolean": 1}

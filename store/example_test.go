@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // A store in memory, searched without copies: a found feature is valid until yield
@@ -30,7 +31,7 @@ func ExampleOpen() {
 			log.Fatal(err)
 		}
 	}
-	q := store.Query{Area: store.Box(1.505, 42, 2, 43), Order: store.ByID}
+	q := store.Query{Area: query.Box(1.505, 42, 2, 43), Order: query.ByID}
 	if err := c.Search(ctx, q, func(f *store.Found) (more bool, err error) {
 		fmt.Printf("%s %s\n", f.ID, f.View.Properties())
 		return true, nil

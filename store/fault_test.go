@@ -19,6 +19,7 @@ import (
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // The disk fails below a store. Each write must have a definite answer, memory and
@@ -112,14 +113,14 @@ func (h holding) verify(t *testing.T, c *Collection, what string) {
 	}
 	slices.Sort(ids)
 	var found []string
-	if err := c.Search(ctx, Query{Order: ByID}, func(f *Found) (bool, error) {
+	if err := c.Search(ctx, Query{Order: query.ByID}, func(f *Found) (bool, error) {
 		found = append(found, string(f.ID))
 		return true, nil
 	}); err != nil || !slices.Equal(found, ids) {
 		t.Fatalf("%s: by id %q, %v, want %q", what, found, err, ids)
 	}
 	n := 0
-	if err := c.Search(ctx, Query{Area: Box(-180, -90, 180, 90)}, func(f *Found) (bool, error) {
+	if err := c.Search(ctx, Query{Area: query.Box(-180, -90, 180, 90)}, func(f *Found) (bool, error) {
 		if want := h[string(f.ID)]; !sameFeature(f.Feature(), want) {
 			t.Errorf("%s: %+v, want %+v", what, f.Feature(), want)
 		}

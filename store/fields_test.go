@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Every kind of search returns only the selected fields, and filters see all.
@@ -56,7 +57,7 @@ func TestFields(t *testing.T) {
 			}
 			const filter = `properties.seats == 3 && type == "LineString"`
 			for _, q := range []Query{
-				{Area: Box(0, 0, 2, 20)}, {Area: Box(0, 0, 2, 20), Order: ByID, Limit: 1}, {Order: ByID},
+				{Area: query.Box(0, 0, 2, 20)}, {Area: query.Box(0, 0, 2, 20), Order: query.ByID, Limit: 1}, {Order: query.ByID},
 			} {
 				q.Filter, q.Fields = filter, x.fields
 				if err := c.Search(t.Context(), q, look); err != nil {
@@ -71,7 +72,7 @@ func TestFields(t *testing.T) {
 			}
 		})
 	}
-	many := feature.Selection{Fields: make([]string, MaxFields+1)}
+	many := feature.Selection{Fields: make([]string, query.MaxFields+1)}
 	if _, err := c.Prepare(Query{Fields: many}); !errors.Is(err, ErrQuery) {
 		t.Error(err)
 	}
@@ -92,7 +93,7 @@ func TestFieldsAllocs(t *testing.T) {
 	}
 	var b Buffer
 	allocs := func(s feature.Selection) float64 {
-		p, err := c.Prepare(Query{Area: Box(0, 0, 2, 2), Fields: s})
+		p, err := c.Prepare(Query{Area: query.Box(0, 0, 2, 2), Fields: s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // After Fill a collection equals one that was not filled: whatever was put, put again,
@@ -131,7 +132,7 @@ func TestFillNoRoom(t *testing.T) {
 	if n := c.Tree().Len(); n != 3*full || n+3 <= room {
 		t.Errorf("the tree has %d entries of %d features, and there was room for %d", n, full, room)
 	}
-	if n, err := c.Count(t.Context(), Query{Area: Box(-180, -90, 180, 90)}); err != nil || n != full {
+	if n, err := c.Count(t.Context(), Query{Area: query.Box(-180, -90, 180, 90)}); err != nil || n != full {
 		t.Errorf("%d features are found of %d, %v", n, full, err)
 	}
 }

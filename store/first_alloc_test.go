@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // A page's search allocates nothing for its features. Not under the race detector: see
@@ -14,7 +16,7 @@ import (
 func TestFirstDoesNotAllocate(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	fill(t, c, 2000, func(i int) Feature { return Feature{ID: fmt.Sprint(i), Geometry: orb.Point{float64(i % 50), 1}} })
-	p, err := c.Prepare(Query{Area: Box(0, 0, 50, 2), Order: ByID, Limit: 400, Count: true})
+	p, err := c.Prepare(Query{Area: query.Box(0, 0, 50, 2), Order: query.ByID, Limit: 400, Count: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Of any offers, in any order and some twice, firsts keeps the first by id, as they
@@ -203,7 +204,7 @@ func TestFirstOfLarge(t *testing.T) {
 	})
 	after := ""
 	for from := 0; from < n; from += 25 {
-		ids, matched := page(t, c, Query{Area: Box(0, 0, 2, 2), Order: ByID, Limit: 25, After: after, Count: true})
+		ids, matched := page(t, c, Query{Area: query.Box(0, 0, 2, 2), Order: query.ByID, Limit: 25, After: after, Count: true})
 		if matched != n || len(ids) != min(25, n-from) {
 			t.Fatalf("after %q: %d of %d, want %d of %d", after, len(ids), matched, min(25, n-from), n)
 		}
@@ -230,7 +231,7 @@ func TestFirstFillsPageAfterDeletes(t *testing.T) {
 		}
 		return f
 	})
-	p, err := c.Prepare(Query{Area: Box(0, 0, 2, 2), Order: ByID, Limit: limit, Count: true})
+	p, err := c.Prepare(Query{Area: query.Box(0, 0, 2, 2), Order: query.ByID, Limit: limit, Count: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,10 +278,10 @@ func TestFirstAgreesWithAll(t *testing.T) {
 	})
 	for range 60 {
 		x, y, size := r.Float64()*20, r.Float64()*20, r.Float64()*10
-		q := Query{Area: Box(x, y, x+size, y+size)}
+		q := Query{Area: query.Box(x, y, x+size, y+size)}
 		all, _ := page(t, c, q)
 		slices.Sort(all)
-		q.Order, q.Limit, q.Count = ByID, 1+r.IntN(200), r.IntN(2) == 0
+		q.Order, q.Limit, q.Count = query.ByID, 1+r.IntN(200), r.IntN(2) == 0
 		matched := 0
 		if q.Count {
 			matched = len(all)

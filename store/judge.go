@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
@@ -92,7 +93,7 @@ func (st *Store) expiredBefore(w *write) error {
 	v, err := w.coll.set.m.GetExpired(w.key, &st.queue.buf)
 	if err == nil {
 		w.old = append([]byte(nil), v.Value...)
-		w.oldRev, w.oldExpiry = v.Revision, duration(v.Expiry)
+		w.oldRev, w.oldExpiry = v.Revision, time.Duration(v.Expiry)
 	}
 	if errors.Is(err, kv.ErrNotFound) {
 		return nil
@@ -119,7 +120,7 @@ func (st *Store) before(w *write) (*Found, error) {
 			return nil, nil
 		}
 		*f = Found{ID: []byte(p.id), Value: p.value, Revision: p.revision, Expiry: p.expiry, Now: st.now()}
-		return f, f.open()
+		return f, f.Open()
 	}
 	q.buf.LongestValue = 0
 	v, _, err := w.coll.set.m.Get(w.key, &q.buf)
@@ -129,8 +130,8 @@ func (st *Store) before(w *write) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	*f = Found{ID: v.Key, Value: v.Value, Revision: v.Revision, Expiry: duration(v.Expiry), Now: st.now()}
-	return f, f.open()
+	*f = Found{ID: v.Key, Value: v.Value, Revision: v.Revision, Expiry: time.Duration(v.Expiry), Now: st.now()}
+	return f, f.Open()
 }
 
 // judge compares a precondition with the feature before.

@@ -19,9 +19,6 @@ const keptStep = 64 << 10
 const (
 	itemBytes  = int64(unsafe.Sizeof(rstar.Item{}))
 	foundBytes = 64 // of an id that is to be deleted, besides its bytes
-	// cloneBytes is what a Found takes besides its id and value, with its places in
-	// the heap and the maps of a nearest.
-	cloneBytes = int64(unsafe.Sizeof(near{})) + 64
 )
 
 // kept counts the bytes that one search keeps.

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestSearchReportsHeldBytes: a search reports the bytes that it keeps, gives all back,
@@ -24,7 +26,7 @@ func TestSearchReportsHeldBytes(t *testing.T) {
 			Properties: fmt.Appendf(nil, `{"n":%d}`, i),
 		}
 	})
-	world := Box(-180, -90, 180, 90)
+	world := query.Box(-180, -90, 180, 90)
 	all := func(*Found) (bool, error) { return true, nil }
 	for _, s := range []struct {
 		name        string
@@ -48,10 +50,10 @@ func TestSearchReportsHeldBytes(t *testing.T) {
 		}},
 		// Counted, since it goes through the ids otherwise.
 		{"first by id", n * 40, n * 1500, func(ctx context.Context, hold func(int64) error) error {
-			return c.Search(ctx, Query{Area: world, Order: ByID, Count: true, Limit: n - 1, Hold: hold}, all)
+			return c.Search(ctx, Query{Area: world, Order: query.ByID, Count: true, Limit: n - 1, Hold: hold}, all)
 		}},
 		{"a few", 0, 0, func(ctx context.Context, hold func(int64) error) error {
-			return c.Search(ctx, Query{Area: Box(0, 0, 10, 10), Hold: hold}, all)
+			return c.Search(ctx, Query{Area: query.Box(0, 0, 10, 10), Hold: hold}, all)
 		}},
 		{"the nearest", 0, 0, func(ctx context.Context, hold func(int64) error) error {
 			return c.Nearest(ctx, NearestQuery{K: 10, Hold: hold}, all)
@@ -94,7 +96,7 @@ func TestDeleteWhereCallsRest(t *testing.T) {
 	})
 	turn, rests := false, 0
 	q := Query{
-		Area: Box(0, 0, 2, 2),
+		Area: query.Box(0, 0, 2, 2),
 		Pace: func() error { turn = true; return nil },
 		Rest: func() { turn = false; rests++ },
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/paulmach/orb"
+
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // wound is a line that winds outwards, 16 positions a turn, whose chunks all overlap.
@@ -49,11 +51,11 @@ func TestPausesWithinAFeature(t *testing.T) {
 		}
 		return Feature{ID: "far", Geometry: shifted(wound(30*n, 0), 100)} // of distances
 	})
-	area := Polygon(windings(n))
+	area := query.Polygon(windings(n))
 	for name, search := range map[string]func(pace func() error) error{
 		"by area": func(pace func() error) error { return c.Search(t.Context(), Query{Area: area, Pace: pace}, nil) },
 		"in order": func(pace func() error) error {
-			return c.Search(t.Context(), Query{Area: area, Order: ByID, Pace: pace}, nil)
+			return c.Search(t.Context(), Query{Area: area, Order: query.ByID, Pace: pace}, nil)
 		},
 		"nearest": func(pace func() error) error {
 			return c.Nearest(t.Context(), NearestQuery{K: 1, X: 100, Pace: pace}, func(f *Found) (bool, error) {

@@ -1,13 +1,8 @@
 package store
 
 import (
-	"fmt"
 	"math"
 
-	"github.com/paulmach/orb"
-
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -33,69 +28,6 @@ import (
 // A record is not read if its box alone is farther than the k found so far
 // (Origin.Beyond). Those of some entries are asked for before the first is read.
 
-// NearestQuery asks for the features around a point, in the order of their
-// distance, then of their ids. At least one of K and Within is needed.
-type NearestQuery struct {
-	X, Y float64
-	K    int // how many; 0: all within
-	// Within is the greatest distance, in metres or the unit of a planar space;
-	// 0: none.
-	Within float64
-	Filter string
-	Where  *filter.Program   // as of a Query
-	Fields feature.Selection // as of a Query
-	Pace   func() error      // as of a Query
-	Hold   func(bytes int64) error
-}
-
-// PreparedNearest is a NearestQuery for a space.
-type PreparedNearest struct {
-	NearestQuery
-	space  feature.Space
-	origin feature.Origin
-	pass   Prepared // the filter
-}
-
-// MaxNearest is the greatest K.
-const MaxNearest = 1 << 16
-
-// Prepare checks and compiles a query.
-func (q *NearestQuery) Prepare(s feature.Space) (*PreparedNearest, error) {
-	return q.prepare(s, compile)
-}
-
-// Set is Prepare into memory that p has: see Prepared.Set.
-func (p *PreparedNearest) Set(q *NearestQuery, s feature.Space, filters *filter.Cache) error {
-	return p.set(q, s, filters.Compile)
-}
-
-func (q *NearestQuery) prepare(s feature.Space, compile func(string) (*filter.Program, error)) (*PreparedNearest, error) {
-	p := new(PreparedNearest)
-	if err := p.set(q, s, compile); err != nil {
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *PreparedNearest) set(q *NearestQuery, s feature.Space, compile func(string) (*filter.Program, error)) (err error) {
-	p.NearestQuery, p.space = *q, s
-	switch {
-	case q.K < 0 || q.K > MaxNearest:
-		return fmt.Errorf("%w: k is %d, want 0 to %d", ErrQuery, q.K, MaxNearest)
-	case !(q.Within >= 0) || math.IsInf(q.Within, 1):
-		return fmt.Errorf("%w: a greatest distance of %v", ErrQuery, q.Within)
-	case q.K == 0 && q.Within == 0:
-		return fmt.Errorf("%w: neither k nor a greatest distance", ErrQuery)
-	}
-	if err := checkFields(&q.Fields); err != nil {
-		return err
-	}
-	if p.origin, err = feature.NewOrigin(s, orb.Point{q.X, q.Y}); err != nil {
-		return fmt.Errorf("%w: %w", ErrQuery, err)
-	}
-	return p.pass.set(&Query{Filter: q.Filter, Where: q.Where}, s, compile)
-}
-
 // everywhere intersects all boxes.
 var everywhere = rstar.Rect{
 	MinX: math.Inf(-1), MinY: math.Inf(-1), MaxX: math.Inf(1), MaxY: math.Inf(1),
@@ -116,9 +48,8 @@ const (
 // nearestOf calls yield with the nearest features, in order.
 func (s *set) nearestOf(q *PreparedNearest, b *Buffer, yield func(*Found) (more bool, err error)) error {
 	n := &b.near
-	n.begin(q)
-	n.steps = &b.steps
-	defer n.end()
+	n.Begin(q, &b.steps)
+	defer n.End()
 	done, err := s.around(n, b)
 	if err == nil && !done {
 		done, err = s.byBoxes(n, b)
@@ -185,28 +116,28 @@ func (s *set) offer(n *NearestSoFar, ref record.Ref, b *Buffer) error {
 
 // around searches the circle of the greatest distance, if that is no work.
 func (s *set) around(n *NearestSoFar, b *Buffer) (done bool, err error) {
-	if n.q.Within == 0 {
+	if n.Query().Within == 0 {
 		return false, nil
 	}
-	if n.q.K > 0 {
-		boxes, err := n.Circle(n.q.Within)
+	if n.Query().K > 0 {
+		boxes, err := n.Circle(n.Query().Within)
 		if err != nil {
 			return false, err
 		}
 		in := 0
 		for _, box := range boxes {
 			some, rest := s.tree.CountSome(box, soonNodes)
-			if in += some; rest != nil || in > circleFirst*n.q.K+browsed {
+			if in += some; rest != nil || in > circleFirst*n.Query().K+browsed {
 				return false, nil
 			}
 		}
 	}
-	return true, s.circle(n, n.q.Within, b)
+	return true, s.circle(n, n.Query().Within, b)
 }
 
 // byBoxes is the first pass. It is done if it has seen all there is, at one moment.
 func (s *set) byBoxes(n *NearestSoFar, b *Buffer) (done bool, err error) {
-	br := s.tree.Browse(n.q.X, n.q.Y)
+	br := s.tree.Browse(n.Query().X, n.Query().Y)
 	held := int64(0) // by the queue of entries, which has some memory in any case
 	defer func() {
 		br.Close()

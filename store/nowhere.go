@@ -75,8 +75,8 @@ func countNowhere(s feature.Space, old, now []rstar.Item) (more int64) {
 // wanted. The result is valid until the next call with b.
 func (s *set) areaBoxes(p *Prepared, b *Buffer) []rstar.Rect {
 	if !p.Nowhere || s.nowhere.Load() == 0 {
-		return p.boxes
+		return p.Boxes()
 	}
-	b.boxes = append(append(b.boxes[:0], p.boxes...), nowhere)
+	b.boxes = append(append(b.boxes[:0], p.Boxes()...), nowhere)
 	return b.boxes
 }

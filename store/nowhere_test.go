@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Searches that want them find features without a geometry in any area, in the order of
@@ -34,7 +35,7 @@ func TestNowhere(t *testing.T) {
 		t.Helper()
 		for range 30 {
 			x, y, limit := r.Float64()*10, r.Float64()*10, 1+r.IntN(200)
-			area := Box(x, y, x+2, y+2)
+			area := query.Box(x, y, x+2, y+2)
 			var in, out []string
 			for id, g := range where {
 				if g == nil {
@@ -48,7 +49,7 @@ func TestNowhere(t *testing.T) {
 			slices.Sort(all)
 			for _, q := range []Query{
 				{Area: area, Nowhere: true}, {Area: area},
-				{Area: area, Nowhere: true, Order: ByID, Limit: limit, Count: true}, {Area: area, Order: ByID, Limit: limit},
+				{Area: area, Nowhere: true, Order: query.ByID, Limit: limit, Count: true}, {Area: area, Order: query.ByID, Limit: limit},
 			} {
 				got, matched := page(t, c, q)
 				want := in
@@ -58,7 +59,7 @@ func TestNowhere(t *testing.T) {
 				if q.Count && matched != len(want) {
 					t.Fatalf("%s: %+v: %d match, want %d", name, q, matched, len(want))
 				}
-				if q.Order == ByID {
+				if q.Order == query.ByID {
 					want = want[:min(limit, len(want))]
 				} else {
 					slices.Sort(got)
@@ -132,7 +133,7 @@ func TestNowhere(t *testing.T) {
 	if n := planar.set.tree.Len(); n != 0 {
 		t.Errorf("the tree of a planar space has %d places of features without a geometry", n)
 	}
-	if _, err := planar.Prepare(Query{Area: Box(0, 0, 1, 1), Nowhere: true}); err == nil {
+	if _, err := planar.Prepare(Query{Area: query.Box(0, 0, 1, 1), Nowhere: true}); err == nil {
 		t.Error("they can be asked for in a planar space")
 	}
 }
@@ -141,7 +142,7 @@ func TestNowhere(t *testing.T) {
 // a geometry elsewhere, and go; a watcher without Nowhere does not.
 func TestWatchNowhere(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
-	areas := map[string]Query{"with": {Area: Box(0, 0, 1, 1), Nowhere: true}, "without": {Area: Box(0, 0, 1, 1)}}
+	areas := map[string]Query{"with": {Area: query.Box(0, 0, 1, 1), Nowhere: true}, "without": {Area: query.Box(0, 0, 1, 1)}}
 	w := watch(t, c, 0, areas)
 	write := func(g orb.Geometry, n int) {
 		t.Helper()
@@ -156,21 +157,21 @@ func TestWatchNowhere(t *testing.T) {
 		}
 	}
 	write(nil, 1)
-	want("with", Enter, 0)
+	want("with", query.Enter, 0)
 	write(nil, 2)
-	want("with", Changed, 0)
+	want("with", query.Changed, 0)
 	write(orb.Point{0.5, 0.5}, 2)
-	want("with", Inside, 0)
-	want("without", Enter, 0)
+	want("with", query.Inside, 0)
+	want("without", query.Enter, 0)
 	write(nil, 2)
-	want("without", Exit, Moved)
-	want("with", Inside, 0)
+	want("without", query.Exit, query.Moved)
+	want("with", query.Inside, 0)
 	write(orb.Point{5, 5}, 2)
-	want("with", Exit, Moved)
+	want("with", query.Exit, query.Moved)
 	write(nil, 3)
-	want("with", Enter, 0)
+	want("with", query.Enter, 0)
 	if _, err := c.Delete(t.Context(), "a", kv.Condition{}); err != nil {
 		t.Fatal(err)
 	}
-	want("with", Exit, Deleted)
+	want("with", query.Exit, query.Deleted)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestPace: a search whose filter nothing passes lets others run, and
@@ -29,13 +30,13 @@ func TestPace(t *testing.T) {
 	enough := errors.New("enough")
 	for name, search := range map[string]func(ctx context.Context, pace func() error) error{
 		"by area": func(ctx context.Context, pace func() error) error {
-			return c.Search(ctx, Query{Area: Box(-180, -90, 180, 90), Filter: "false", Pace: pace}, nil)
+			return c.Search(ctx, Query{Area: query.Box(-180, -90, 180, 90), Filter: "false", Pace: pace}, nil)
 		},
 		"by id": func(ctx context.Context, pace func() error) error {
 			return c.Search(ctx, Query{Filter: "false", Pace: pace}, nil)
 		},
 		"in order": func(ctx context.Context, pace func() error) error {
-			return c.Search(ctx, Query{Area: Box(-180, -90, 180, 90), Filter: "false", Order: ByID, Pace: pace}, nil)
+			return c.Search(ctx, Query{Area: query.Box(-180, -90, 180, 90), Filter: "false", Order: query.ByID, Pace: pace}, nil)
 		},
 		"nearest": func(ctx context.Context, pace func() error) error {
 			return c.Nearest(ctx, NearestQuery{K: 3, Filter: "false", Pace: pace}, nil)
@@ -81,7 +82,7 @@ func TestPaceByTime(t *testing.T) {
 		matched := func(*Found) (bool, error) { now += each; return true, nil }
 		for name, search := range map[string]func(pace func() error) error{
 			"by area": func(pace func() error) error {
-				return c.Search(t.Context(), Query{Area: Box(-180, -90, 180, 90), Pace: pace}, matched)
+				return c.Search(t.Context(), Query{Area: query.Box(-180, -90, 180, 90), Pace: pace}, matched)
 			},
 			"by id": func(pace func() error) error { return c.Search(t.Context(), Query{Pace: pace}, matched) },
 			"nearest": func(pace func() error) error {
@@ -122,7 +123,7 @@ func TestBudgetByTime(t *testing.T) {
 	for each, most := range map[time.Duration]int{
 		time.Microsecond: n, 10 * time.Microsecond: 40 + clockEvery, 100 * time.Millisecond: 2,
 	} {
-		p, err := c.Prepare(Query{Area: Box(-180, -90, 180, 90)})
+		p, err := c.Prepare(Query{Area: query.Box(-180, -90, 180, 90)})
 		if err != nil {
 			t.Fatal(err)
 		}

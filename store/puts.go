@@ -1,6 +1,10 @@
 package store
 
-import "github.com/catfish-index/catfish/store/disk"
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/store/disk"
+)
 
 // EncodedFeature is one of PutTogether, in bytes that feature.Append has made.
 type EncodedFeature struct {
@@ -22,7 +26,7 @@ type Stored struct {
 func (c *Collection) PutTogether(all []EncodedFeature, done func(i int, s Stored)) {
 	ws := make([]*write, len(all))
 	for i, f := range all {
-		w := &write{coll: c, kind: disk.Put, id: f.ID, value: f.Value, expiry: duration(f.Expires)}
+		w := &write{coll: c, kind: disk.Put, id: f.ID, value: f.Value, expiry: time.Duration(f.Expires)}
 		w.done = func(revision uint64, err error) { done(i, Stored{revision, w.replaces && err == nil, err}) }
 		ws[i] = w
 	}

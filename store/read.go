@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // buffers of searches, by all collections.
@@ -72,7 +72,7 @@ func (s *set) get(id []byte, b *Buffer, now time.Duration) (*Found, error) {
 	case err != nil:
 		return nil, err
 	}
-	if ok, err := b.found.of(&v, now); !ok || err != nil {
+	if ok, err := b.found.SetRecord(&v, now); !ok || err != nil {
 		return nil, err
 	}
 	return &b.found, nil
@@ -99,7 +99,7 @@ func (c *Collection) Search(ctx context.Context, q Query, yield func(*Found) (mo
 
 // Prepare prepares a query of the collection. Compiled filters are kept.
 func (c *Collection) Prepare(q Query) (*Prepared, error) {
-	return q.prepare(c.o.Space, c.st.filters.Compile)
+	return q.Prepare(c.o.Space, c.st.filters)
 }
 
 // soonFilter is the longest filter, in bytes, that is compiled within a millisecond
@@ -114,12 +114,12 @@ func (c *Collection) PreparesSoon(filter string) bool {
 
 // PrepareTo is Prepare into memory that p has: see Prepared.Set.
 func (c *Collection) PrepareTo(p *Prepared, q *Query) error {
-	return p.set(q, c.o.Space, c.st.filters.Compile)
+	return p.Set(q, c.o.Space, c.st.filters)
 }
 
 // PrepareNearest is Prepare for the nearest.
 func (c *Collection) PrepareNearest(q NearestQuery) (*PreparedNearest, error) {
-	return q.prepare(c.o.Space, c.st.filters.Compile)
+	return q.Prepare(c.o.Space, c.st.filters)
 }
 
 // SearchWith is Search with a query and a buffer that are ready.
@@ -133,11 +133,11 @@ func (c *Collection) SearchWith(ctx context.Context, p *Prepared, b *Buffer, yie
 	defer b.end()
 	yield = b.cutting(&p.Fields, yield)
 	switch {
-	case p.area == nil && b.Budget > 0:
+	case p.Everywhere() && b.Budget > 0:
 		return ErrBudget
-	case p.area == nil:
+	case p.Everywhere():
 		return c.byID(p, b, yield)
-	case p.Order == ByID:
+	case p.Order == query.ByID:
 		return c.first(p, b, yield)
 	}
 	return c.set.search(p, b, yield)
@@ -197,19 +197,9 @@ func (c *Collection) byID(p *Prepared, b *Buffer, yield func(*Found) (bool, erro
 	return keys.Err()
 }
 
-// Clone is f in memory of its own.
-func (f *Found) Clone() Found {
-	c := *f
-	own := make([]byte, 0, len(f.Value)+len(f.ID))
-	own = append(append(own, f.Value...), f.ID...)
-	c.Value, c.ID = own[:len(f.Value):len(f.Value)], own[len(f.Value):]
-	c.View, _ = feature.Open(c.Value) // as before
-	return c
-}
-
 // Count returns the number of features that a query wants, its limit aside.
 func (c *Collection) Count(ctx context.Context, q Query) (n int, err error) {
-	q.Limit, q.Order, q.After = 0, AnyOrder, ""
+	q.Limit, q.Order, q.After = 0, query.AnyOrder, ""
 	err = c.Search(ctx, q, func(*Found) (bool, error) { n++; return true, nil })
 	return n, err
 }

@@ -92,7 +92,7 @@ func (st *Store) load(ctx context.Context, c *Collection) error {
 		if err != nil {
 			return fmt.Errorf("%w: %q: %w", ErrCorrupt, key, err)
 		}
-		ref, err := s.m.Stage(kv.Entry{Key: key, Value: value, Expiry: duration(expiry), Revision: revision, Flags: flags})
+		ref, err := s.m.Stage(kv.Entry{Key: key, Value: value, Expiry: time.Duration(expiry), Revision: revision, Flags: flags})
 		if err != nil {
 			return err
 		}

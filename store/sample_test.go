@@ -8,6 +8,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/rstar"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestSample: a search finds the sampled features, and asks about each entry once.
@@ -18,14 +19,14 @@ func TestSample(t *testing.T) {
 		return Feature{ID: fmt.Sprintf("f%05d", i), Geometry: orb.Point{float64(i) / n, 1}}
 	})
 	asked, found := 0, 0
-	q := Query{Area: Box(0, 0, 2, 2), Filter: "id < 'f20000'", Sample: func(r rstar.Rect) bool {
+	q := Query{Area: query.Box(0, 0, 2, 2), Filter: "id < 'f20000'", Sample: func(r rstar.Rect) bool {
 		asked++
 		return r.MinX < 0.5
 	}}
 	if err := c.Search(t.Context(), q, func(*Found) (bool, error) { found++; return true, nil }); err != nil || asked != n || found != 20_000 {
 		t.Errorf("asked about %d, found %d, %v", asked, found, err)
 	}
-	for _, q := range []Query{{Sample: q.Sample}, {Sample: q.Sample, Area: q.Area, Order: ByID}} {
+	for _, q := range []Query{{Sample: q.Sample}, {Sample: q.Sample, Area: q.Area, Order: query.ByID}} {
 		if _, err := c.Prepare(q); !errors.Is(err, ErrQuery) {
 			t.Errorf("%+v: %v", q, err)
 		}

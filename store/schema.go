@@ -148,29 +148,13 @@ func total(parts []schema, name string) (sum *jsonTypes, ok bool) {
 	return sum, true
 }
 
-// GeometryCount is how many features have geometries of a type.
-type GeometryCount struct {
-	Type     string `json:"type"` // of GeoJSON; "null": none
-	Features int    `json:"features"`
-}
-
-// PropertySchema describes a property.
-type PropertySchema struct {
-	Name string `json:"name"`
-	// Features have it.
-	Features int `json:"features"`
-	// Types has the number of values of each type of JSON, by the names of
-	// feature.JSONType.
-	Types map[string]int `json:"types"`
-}
-
 // describe sets what d says of features.
 func (s *schema) describe(d *Description) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for t, n := range s.types {
 		if n > 0 {
-			d.Geometries = append(d.Geometries, GeometryCount{feature.Type(t).String(), int(n)})
+			d.Geometries = append(d.Geometries, GeometryCount{Type: feature.Type(t).String(), Features: int(n)})
 		}
 	}
 	slices.SortFunc(d.Geometries, func(a, b GeometryCount) int { return cmp.Compare(a.Type, b.Type) })

@@ -250,16 +250,5 @@ func (s *set) read(ref record.Ref, b *Buffer, f *Found) (ok bool, err error) {
 	default:
 		return false, err
 	}
-	return f.of(&v, b.clock())
-}
-
-// of makes f the feature of a record. It is not ok if it has expired.
-func (f *Found) of(v *record.View, now time.Duration) (ok bool, err error) {
-	f.ID, f.Value, f.Revision, f.Expiry = v.Key, v.Value, v.Revision, duration(v.Expiry)
-	f.Now, f.Distance = now, 0
-	if f.Expiry != 0 && f.Expiry <= f.Now {
-		return false, nil
-	}
-	f.View, err = feature.Open(v.Value)
-	return err == nil, err
+	return f.SetRecord(&v, b.clock())
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // sides is a collection around 180 degrees, on both sides of it, of whose features
@@ -48,7 +49,7 @@ func fill(t *testing.T, c *Collection, n int, f func(i int) Feature) {
 	ended := make(chan error, n)
 	for i := range n {
 		f := f(i)
-		value, err := f.encode(c.o.Space)
+		value, err := f.Encode(c.o.Space)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,10 +104,10 @@ func TestFeatureCrossing180IsFoundOnce(t *testing.T) {
 	s := newSides(t)
 	for i := range 3 {
 		s.check(fmt.Sprint("box ", i), func(ctx context.Context, yield func(*Found) (bool, error)) error {
-			return s.c.Search(ctx, Query{Area: Box(178, -1, -178, 1), Pace: s.pause}, yield)
+			return s.c.Search(ctx, Query{Area: query.Box(178, -1, -178, 1), Pace: s.pause}, yield)
 		})
 		s.check(fmt.Sprint("circle ", i), func(ctx context.Context, yield func(*Found) (bool, error)) error {
-			return s.c.Search(ctx, Query{Area: Circle(180, 0, 300_000), Pace: s.pause}, yield)
+			return s.c.Search(ctx, Query{Area: query.Circle(180, 0, 300_000), Pace: s.pause}, yield)
 		})
 		s.check(fmt.Sprint("within ", i), func(ctx context.Context, yield func(*Found) (bool, error)) error {
 			return s.c.Nearest(ctx, NearestQuery{X: -180, Within: 300_000, Pace: s.pause}, yield)

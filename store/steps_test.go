@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // slowFilter looks at each letter of longText with 203 instructions.
@@ -26,23 +27,23 @@ func TestPaceInFilter(t *testing.T) {
 	enough := errors.New("enough")
 	for name, search := range map[string]func(pace func() error) error{
 		"by area": func(pace func() error) error {
-			return c.Search(t.Context(), Query{Area: Box(0, 0, 2, 2), Filter: slowFilter, Pace: pace}, all)
+			return c.Search(t.Context(), Query{Area: query.Box(0, 0, 2, 2), Filter: slowFilter, Pace: pace}, all)
 		},
 		"by id": func(pace func() error) error {
 			return c.Search(t.Context(), Query{Filter: slowFilter, Pace: pace}, all)
 		},
 		"in order": func(pace func() error) error {
-			return c.Search(t.Context(), Query{Area: Box(0, 0, 2, 2), Filter: slowFilter, Order: ByID, Pace: pace}, all)
+			return c.Search(t.Context(), Query{Area: query.Box(0, 0, 2, 2), Filter: slowFilter, Order: query.ByID, Pace: pace}, all)
 		},
 		"nearest": func(pace func() error) error {
 			return c.Nearest(t.Context(), NearestQuery{K: 1, Filter: slowFilter, Pace: pace}, all)
 		},
 		"count": func(pace func() error) error {
-			_, err := c.Count(t.Context(), Query{Area: Box(0, 0, 2, 2), Filter: slowFilter, Pace: pace})
+			_, err := c.Count(t.Context(), Query{Area: query.Box(0, 0, 2, 2), Filter: slowFilter, Pace: pace})
 			return err
 		},
 		"delete": func(pace func() error) error {
-			_, err := c.DeleteWhere(t.Context(), Query{Area: Box(0, 0, 2, 2), Filter: slowFilter + ` && false`, Pace: pace})
+			_, err := c.DeleteWhere(t.Context(), Query{Area: query.Box(0, 0, 2, 2), Filter: slowFilter + ` && false`, Pace: pace})
 			return err
 		},
 	} {
@@ -54,7 +55,7 @@ func TestPaceInFilter(t *testing.T) {
 			t.Errorf("%s: told to end, %v", name, err)
 		}
 	}
-	p, err := c.Prepare(Query{Area: Box(0, 0, 2, 2), Filter: slowFilter})
+	p, err := c.Prepare(Query{Area: query.Box(0, 0, 2, 2), Filter: slowFilter})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,7 @@ func TestFilterCost(t *testing.T) {
 	put(t, c, at("long one", 1, 1, longText(5000)))
 	search := func(q Query) error { return c.Search(t.Context(), q, all) }
 	for name, err := range map[string]error{
-		"by area": search(Query{Area: Box(0, 0, 2, 2), Filter: slowFilter}),
+		"by area": search(Query{Area: query.Box(0, 0, 2, 2), Filter: slowFilter}),
 		"by id":   search(Query{Filter: slowFilter}),
 		"nearest": c.Nearest(t.Context(), NearestQuery{K: 2, Filter: slowFilter}, all),
 	} {
@@ -89,7 +90,7 @@ func TestFilterCost(t *testing.T) {
 func TestWatchInSteps(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	areas := map[string]Query{
-		"slow": {Filter: slowFilter}, "box": {Area: Box(0, 0, 2, 2), Filter: slowFilter}, "any": {},
+		"slow": {Filter: slowFilter}, "box": {Area: query.Box(0, 0, 2, 2), Filter: slowFilter}, "any": {},
 	}
 	plain, paused := watch(t, c, 0, areas), watch(t, c, 0, areas)
 	for i, s := range []string{longText(4000), `{"s":"b"}`, longText(100), longText(5000), longText(10)} {

@@ -19,6 +19,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -161,14 +162,14 @@ func (m *model) agree() {
 	w, s := m.r.Float64()*360-180, m.r.Float64()*120-80
 	queries := []Query{
 		{},
-		{Area: Box(w, s, w+m.r.Float64()*100, s+m.r.Float64()*50)},
-		{Area: Box(170, -50, -120, 60)},
-		{Area: Circle(w, s, m.r.Float64()*5e6)},
-		{Area: Box(-180, -90, 180, 90), Filter: "properties.n > 5"},
-		{Area: Polygon(orb.Polygon{{{w, s}, {w + 30, s}, {w + 15, s + 25}, {w, s}}}), Relation: feature.Within},
+		{Area: query.Box(w, s, w+m.r.Float64()*100, s+m.r.Float64()*50)},
+		{Area: query.Box(170, -50, -120, 60)},
+		{Area: query.Circle(w, s, m.r.Float64()*5e6)},
+		{Area: query.Box(-180, -90, 180, 90), Filter: "properties.n > 5"},
+		{Area: query.Polygon(orb.Polygon{{{w, s}, {w + 30, s}, {w + 15, s + 25}, {w, s}}}), Relation: feature.Within},
 	}
 	for _, q := range queries {
-		p, err := q.Prepare(m.c.o.Space)
+		p, err := m.c.Prepare(q)
 		m.is(err, nil)
 		var want []string
 		for id, f := range m.m {
@@ -177,11 +178,11 @@ func (m *model) agree() {
 			}
 		}
 		slices.Sort(want)
-		for _, order := range []Order{AnyOrder, ByID} {
+		for _, order := range []Order{query.AnyOrder, query.ByID} {
 			q := q
 			q.Order = order
 			got := m.search(q)
-			if order == AnyOrder {
+			if order == query.AnyOrder {
 				slices.Sort(got)
 			}
 			if !slices.Equal(got, want) {
@@ -194,7 +195,7 @@ func (m *model) agree() {
 			}
 		}
 		// Page by page.
-		q.Order, q.Limit = ByID, 1+m.r.IntN(40)
+		q.Order, q.Limit = query.ByID, 1+m.r.IntN(40)
 		var paged []string
 		for {
 			page := m.search(q)
@@ -206,7 +207,7 @@ func (m *model) agree() {
 		if !slices.Equal(paged, want) {
 			m.t.Fatalf("%+v: %d features in pages, want %d", q, len(paged), len(want))
 		}
-		q.Order, q.After = AnyOrder, ""
+		q.Order, q.After = query.AnyOrder, ""
 		if got := m.search(q); len(got) != min(len(want), q.Limit) {
 			m.t.Fatalf("%+v: %d features, want %d", q, len(got), min(len(want), q.Limit))
 		}
@@ -217,10 +218,10 @@ func (m *model) agree() {
 }
 
 func (m *model) matches(p *Prepared, f Feature) bool {
-	value, err := f.encode(m.c.o.Space)
+	value, err := f.Encode(m.c.o.Space)
 	m.is(err, nil)
 	found := Found{ID: []byte(f.ID), Value: value, Revision: f.Revision}
-	m.is(found.open(), nil)
+	m.is(found.Open(), nil)
 	ok, err := p.Match(&found)
 	m.is(err, nil)
 	return ok
@@ -238,7 +239,9 @@ func (m *model) search(q Query) (ids []string) {
 
 func (m *model) nearest(q NearestQuery) {
 	m.t.Helper()
-	p, err := q.Prepare(m.c.o.Space)
+	pass, err := m.c.Prepare(Query{Filter: q.Filter})
+	m.is(err, nil)
+	origin, err := feature.NewOrigin(m.c.o.Space, orb.Point{q.X, q.Y})
 	m.is(err, nil)
 	type at struct {
 		d  float64
@@ -246,9 +249,9 @@ func (m *model) nearest(q NearestQuery) {
 	}
 	var want []at
 	for id, f := range m.m {
-		value, _ := f.encode(m.c.o.Space)
+		value, _ := f.Encode(m.c.o.Space)
 		v, _ := feature.Open(value)
-		if d := p.origin.Distance(&v); m.matches(&p.pass, f) && !math.IsInf(d, 1) && (q.Within == 0 || d <= q.Within) {
+		if d := origin.Distance(&v); m.matches(pass, f) && !math.IsInf(d, 1) && (q.Within == 0 || d <= q.Within) {
 			want = append(want, at{d, id})
 		}
 	}
@@ -273,9 +276,9 @@ func (m *model) nearest(q NearestQuery) {
 
 func (m *model) same(f, want Feature) {
 	m.t.Helper()
-	v, err := f.encode(m.c.o.Space)
+	v, err := f.Encode(m.c.o.Space)
 	m.is(err, nil)
-	w, err := want.encode(m.c.o.Space)
+	w, err := want.Encode(m.c.o.Space)
 	m.is(err, nil)
 	if f.ID != want.ID || f.Revision != want.Revision || !slices.Equal(v, w) {
 		m.t.Fatalf("%+v, want %+v", f, want)
@@ -318,7 +321,7 @@ func TestCollectionAgainstModel(t *testing.T) {
 func TestOrderWithoutLimit(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
 	fill(t, c, 9, func(i int) Feature { return Feature{ID: fmt.Sprint(8 - i), Geometry: orb.Point{float64(i), 0}} })
-	p, err := c.Prepare(Query{Area: Box(0, 0, 9, 1), Order: ByID})
+	p, err := c.Prepare(Query{Area: query.Box(0, 0, 9, 1), Order: query.ByID})
 	if err != nil {
 		t.Fatal(err)
 	}

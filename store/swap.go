@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -58,7 +59,7 @@ func (st *Store) Swap(a, b string) error {
 func (c *Collection) entryAs(name string, o CollectionOptions, revision uint64) (disk.Entry, error) {
 	m := about{CollectionOptions: o}
 	if !c.since.IsZero() {
-		m.Created = duration(c.since.UnixNano())
+		m.Created = time.Duration(c.since.UnixNano())
 	}
 	value, err := json.Marshal(m)
 	return disk.Entry{Collection: c.num, Kind: disk.Alter, Key: []byte(name), Value: value, Revision: revision}, err

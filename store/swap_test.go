@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Swap exchanges the meanings of names, and a restart finds it so.
@@ -118,7 +119,7 @@ func TestSwapMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 		n, of := 0, map[string]bool{}
-		if err := c.Search(t.Context(), Query{Area: Box(0, 0, 2, 2)}, func(f *Found) (bool, error) {
+		if err := c.Search(t.Context(), Query{Area: query.Box(0, 0, 2, 2)}, func(f *Found) (bool, error) {
 			of[string(f.View.Properties())] = true
 			n++
 			return true, nil

@@ -1,6 +1,10 @@
 package store
 
 import (
+	"context"
+	"runtime"
+	"time"
+
 	"github.com/catfish-index/catfish/store/disk"
 )
 
@@ -20,4 +24,40 @@ func (c *Collection) Tidy(pieces int) (more bool) {
 		})
 	}
 	return more
+}
+
+const (
+	// tidyTick is how often collections are tidied, for up to
+	// tidyTime in all: a tenth of the time of a processor. Places of dead records
+	// are reused after a second, so this is soon enough; and each write tidies
+	// up after itself.
+	tidyTick = 10 * time.Millisecond
+	tidyTime = time.Millisecond
+	// tidyPieces is how many pieces of a collection are tidied before other
+	// goroutines get its lock, and the processor: 20 us.
+	tidyPieces = 64
+)
+
+// EveryTick calls do each tidyTick, until ctx is done.
+func EveryTick(ctx context.Context, do func(turn int)) {
+	tick := time.NewTicker(tidyTick)
+	defer tick.Stop()
+	for turn := 0; ; turn++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		do(turn)
+	}
+}
+
+// TidyInTurn tidies the first pieces of each collection. The collections that come
+// first in this turn get the rest of the time.
+func TidyInTurn[C any](all []C, turn int, tidy func(c C, pieces int) (more bool)) {
+	for i, begun := 0, time.Now(); i < len(all); i++ {
+		for c := all[(turn+i)%len(all)]; tidy(c, tidyPieces) && time.Since(begun) < tidyTime; {
+			runtime.Gosched()
+		}
+	}
 }

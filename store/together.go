@@ -26,14 +26,6 @@ import (
 // that finds more than a batch may look at, or fails, is left as well: SearchWith
 // answers it, and is the reference for all others.
 
-// BoxSearch is a search by a box that may be made together with others. The box is
-// that of an Area.
-type BoxSearch struct {
-	Box      [4]float64
-	Relation feature.Relation // but Contains, which needs the box as a polygon
-	Limit    int              // 0: all
-}
-
 // Batch is what searches that are made together need, for one goroutine at a time.
 // The zero value is ready.
 type Batch struct {
@@ -74,7 +66,7 @@ func (c *Collection) SearchTogether(ctx context.Context, qs []BoxSearch, most in
 	for i := range n {
 		items := t.items[at:t.ends[i]]
 		at = t.ends[i]
-		p.area = &t.areas[i]
+		p.SetArea(&t.areas[i])
 		left := qs[i].Limit
 		clear(t.b.seen)
 		for _, it := range items {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // benchPlaces are points with properties, far more than the caches hold. The side of
@@ -47,7 +48,7 @@ func BenchmarkSearchBox(b *testing.B) {
 		found := 0
 		for i := range b.N {
 			q := qs[i%len(qs)].Box
-			p, err := c.Prepare(Query{Area: Box(q[0], q[1], q[2], q[3])})
+			p, err := c.Prepare(Query{Area: query.Box(q[0], q[1], q[2], q[3])})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // together makes searches in batches, and those by SearchWith that no batch answers.
@@ -43,7 +44,7 @@ func together(t *testing.T, c *Collection, qs []BoxSearch, most int, b *Batch) (
 func alone(t *testing.T, c *Collection, q BoxSearch) (ids []string) {
 	t.Helper()
 	b := q.Box
-	err := c.Search(t.Context(), Query{Area: Box(b[0], b[1], b[2], b[3]), Relation: q.Relation, Limit: q.Limit},
+	err := c.Search(t.Context(), Query{Area: query.Box(b[0], b[1], b[2], b[3]), Relation: q.Relation, Limit: q.Limit},
 		func(f *Found) (bool, error) {
 			ids = append(ids, fmt.Sprintf("%s@%d", f.ID, f.Revision))
 			return true, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestUnpublishedIsNotCounted: the first writes of a batch to a feature cannot be
@@ -25,7 +26,7 @@ func TestUnpublishedIsNotCounted(t *testing.T) {
 				}
 				var batch []*write
 				for i := range failing + 1 {
-					_, value, err := Encode(Feature{ID: "x", Properties: fmt.Appendf(nil, `{"p%d":1}`, i)}, 0)
+					_, value, err := query.Encode(Feature{ID: "x", Properties: fmt.Appendf(nil, `{"p%d":1}`, i)}, 0)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // area is one that a watcher watches.
@@ -36,16 +37,16 @@ func (s *areas) init() {
 }
 
 func (s *areas) insert(a *area) {
-	for _, b := range a.p.boxes {
+	for _, b := range a.p.Boxes() {
 		s.tree.Insert([2]float64{b.MinX, b.MinY}, [2]float64{b.MaxX, b.MaxY}, a)
 	}
-	if len(a.p.boxes) == 0 {
+	if len(a.p.Boxes()) == 0 {
 		s.everywhere[a] = struct{}{}
 	}
 }
 
 func (s *areas) remove(a *area) {
-	for _, b := range a.p.boxes {
+	for _, b := range a.p.Boxes() {
 		s.tree.Delete([2]float64{b.MinX, b.MinY}, [2]float64{b.MaxX, b.MaxY}, a)
 	}
 	delete(s.everywhere, a)
@@ -84,20 +85,20 @@ type sharedFilter struct {
 // after Add has returned, and for none that was acknowledged before. The query's limit,
 // order and cursor must be zero. ErrWatchLimit: there are too many areas, or filters.
 func (w *Watcher) Add(name string, q Query) error {
-	if q.Limit != 0 || q.Order != AnyOrder || q.After != "" {
+	if q.Limit != 0 || q.Order != query.AnyOrder || q.After != "" {
 		return fmt.Errorf("%w: limit, order or cursor of a watched area", ErrQuery)
 	}
 	shape := q
-	shape.Filter = ""
-	p, err := shape.Prepare(w.c.o.Space)
+	shape.Filter, shape.Where = "", nil
+	p, err := shape.Prepare(w.c.o.Space, w.c.st.filters)
 	if err != nil {
 		return err
 	}
-	if q.Nowhere && p.area != nil {
-		p.boxes = append(p.boxes, nowhere)
+	if q.Nowhere && !p.Everywhere() {
+		p.AddBox(nowhere)
 	}
 	p.Query = q
-	p.Area = nil // Its polygon is in p.area.
+	p.Area = nil // Its polygon is prepared.
 	a := &area{w: w, name: name, p: p, weight: WatchWeight(&q)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,16 +109,18 @@ func (w *Watcher) Add(name string, q Query) error {
 		return fmt.Errorf("%w: %d areas of a watcher (area %q counts as %d)", ErrWatchLimit, n, name, a.weight)
 	}
 	of := conditions{q.Filter, q.Where}
-	if p.filter, err = w.filter(of); err != nil {
+	program, err := w.filter(of)
+	if err != nil {
 		return err
 	}
+	p.SetFilter(program)
 	if err := w.h.add(a, w.started); err != nil {
 		return err
 	}
 	if of != (conditions{}) {
 		shared := w.filters[of]
 		if shared == nil {
-			shared = &sharedFilter{program: p.filter}
+			shared = &sharedFilter{program: program}
 			w.filters[of] = shared
 		}
 		shared.areas++
@@ -140,13 +143,13 @@ func (w *Watcher) filter(of conditions) (*filter.Program, error) {
 		return nil, fmt.Errorf("%w: %d different filters of a watcher", ErrWatchLimit, maxFilters)
 	}
 	if of.text == "" {
-		return nil, nil
+		return of.where, nil
 	}
 	f, err := filter.Compile(of.text, filter.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return f, nil
+	return f.And(of.where), nil
 }
 
 // Remove stops watching an area, and reports whether there was one. A Next that begins

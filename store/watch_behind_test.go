@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // byHand lets a test make the steps of a store's hub.
@@ -25,7 +26,7 @@ func TestWatchersAreLeftOutInSteps(t *testing.T) {
 	const n = 10*demotedAtOnce + 3
 	watchers := make([]*Watcher, n)
 	for i := range watchers {
-		watchers[i] = watch(t, c, 0, map[string]Query{"a": {Area: Box(0, 0, 1, 1)}})
+		watchers[i] = watch(t, c, 0, map[string]Query{"a": {Area: query.Box(0, 0, 1, 1)}})
 		if _, ok, err := watchers[i].Try(); ok || err != nil { // It is live from now on.
 			t.Fatal(ok, err)
 		}
@@ -95,7 +96,7 @@ func TestHubStepsByVisits(t *testing.T) {
 	}
 	for i, w := range watchers {
 		for j := range writes {
-			if e, ok, err := w.Try(); !ok || err != nil || e.Kind == Progress {
+			if e, ok, err := w.Try(); !ok || err != nil || e.Kind == query.Progress {
 				t.Fatalf("watcher %d, write %d: %+v, %t, %v", i, j, e, ok, err)
 			}
 		}
@@ -106,7 +107,7 @@ func TestHubStepsByVisits(t *testing.T) {
 // get every event in the end, of areas that were added and removed meanwhile, too.
 func TestWatchersBehindAreLeftOut(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
-	box := Query{Area: Box(0, 0, 1, 1)}
+	box := Query{Area: query.Box(0, 0, 1, 1)}
 	many := map[string]Query{}
 	for i := range fewAreas + 1 {
 		many[fmt.Sprint(i)] = box

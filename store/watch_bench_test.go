@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // BenchmarkWatch is the time from the first write to the last event, for each of
@@ -53,7 +54,7 @@ func benchmarkWatch(b *testing.B, areas int, filter string) {
 		w := watch(b, c, 0, nil)
 		for i := range areas {
 			p := point()
-			if err := w.Add(fmt.Sprint("area ", i), Query{Area: Circle(p[0], p[1], 500), Filter: filter}); err != nil {
+			if err := w.Add(fmt.Sprint("area ", i), Query{Area: query.Circle(p[0], p[1], 500), Filter: filter}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -34,11 +34,11 @@ func changeOf(e *disk.Entry, at time.Duration, open func([]byte) (feature.View, 
 	c.expired = e.Kind == disk.Delete && e.Flags&expiredFlag != 0
 	if e.Kind == disk.Put {
 		c.now = &c.states[0]
-		*c.now = Found{ID: e.Key, Value: e.Value, Revision: e.Revision, Expiry: duration(e.Expiry), Now: at}
+		*c.now = Found{ID: e.Key, Value: e.Value, Revision: e.Revision, Expiry: time.Duration(e.Expiry), Now: at}
 	}
 	if e.OldRevision != 0 {
 		c.old = &c.states[1]
-		*c.old = Found{ID: e.Key, Value: e.Old, Revision: e.OldRevision, Expiry: duration(e.OldExpiry), Now: at}
+		*c.old = Found{ID: e.Key, Value: e.Old, Revision: e.OldRevision, Expiry: time.Duration(e.OldExpiry), Now: at}
 	}
 	for _, f := range []*Found{c.now, c.old} {
 		if f == nil {

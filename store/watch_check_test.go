@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Promises: each watcher gets, in the order of revisions, the events that the
@@ -121,7 +122,7 @@ func (k *checked) take(t *testing.T, e *Event) {
 		t.Errorf("resume %d after %d", e.Resume, k.resume)
 	}
 	k.resume = e.Resume
-	if e.Kind == Progress {
+	if e.Kind == query.Progress {
 		return
 	}
 	f := e.New
@@ -222,7 +223,7 @@ func writeAndWatch(t *testing.T, c *Collection, now *clock, h *history, watchers
 	stop()
 	readers.Wait()
 	f := at("the last", 0, 0, "")
-	value, _ := f.encode(c.o.Space)
+	value, _ := f.Encode(c.o.Space)
 	end := put(t, c, f)
 	h.add(written{end, f.ID, value, 0})
 	for _, k := range watchers {
@@ -259,7 +260,7 @@ func randomWrite(t *testing.T, c *Collection, now *clock, h *history, r *rand.Ra
 	if h.expires && r.IntN(4) == 0 {
 		f.Expires = time.Unix(0, int64(now.Now()+time.Duration(r.IntN(3000))*time.Millisecond))
 	}
-	value, err := f.encode(c.o.Space)
+	value, err := f.Encode(c.o.Space)
 	if err != nil {
 		t.Error(err)
 		return
@@ -269,7 +270,7 @@ func randomWrite(t *testing.T, c *Collection, now *clock, h *history, r *rand.Ra
 		t.Error(err)
 		return
 	}
-	h.add(written{rev, id, value, int64(expiry(f.Expires))})
+	h.add(written{rev, id, value, int64(query.Expiry(f.Expires))})
 }
 
 func randomAreas(r *rand.Rand, n int) map[string]Query {
@@ -281,11 +282,11 @@ func randomAreas(r *rand.Rand, n int) map[string]Query {
 		switch r.IntN(5) {
 		case 0:
 		case 1:
-			q.Area = Circle(x, y, r.Float64()*3e6)
+			q.Area = query.Circle(x, y, r.Float64()*3e6)
 		case 2:
-			q.Area = Polygon(orb.Polygon{{{x, y}, {x + 40, y}, {x + 20, y + 25}, {x, y}}})
+			q.Area = query.Polygon(orb.Polygon{{{x, y}, {x + 40, y}, {x + 20, y + 25}, {x, y}}})
 		default:
-			q.Area = Box(x, y, x+r.Float64()*120, y+r.Float64()*30)
+			q.Area = query.Box(x, y, x+r.Float64()*120, y+r.Float64()*30)
 		}
 		all[fmt.Sprint("area ", i)] = q
 	}
@@ -303,7 +304,7 @@ func verify(t *testing.T, c *Collection, h *history, watchers []*checked) {
 		known[w.revision] = true
 	}
 	for _, e := range watchers[0].got {
-		if e.why == Expired && !known[e.revision] {
+		if e.why == query.Expired && !known[e.revision] {
 			h.add(written{e.revision, e.id, nil, -1})
 		}
 	}
@@ -340,7 +341,7 @@ func (k *checked) compare(t *testing.T, c *Collection, h *history) int {
 func expected(t *testing.T, c *Collection, h *history, k *checked) (want []flatEvent) {
 	prepared := map[string]*Prepared{}
 	for name, q := range k.areas {
-		p, err := q.Prepare(c.o.Space)
+		p, err := c.Prepare(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,8 +352,8 @@ func expected(t *testing.T, c *Collection, h *history, k *checked) (want []flatE
 		old := state[w.id]
 		var f *Found
 		if w.value != nil {
-			f = &Found{ID: []byte(w.id), Value: w.value, Revision: w.revision, Expiry: duration(w.expires)}
-			if err := f.open(); err != nil {
+			f = &Found{ID: []byte(w.id), Value: w.value, Revision: w.revision, Expiry: time.Duration(w.expires)}
+			if err := f.Open(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -378,26 +379,26 @@ func expected(t *testing.T, c *Collection, h *history, k *checked) (want []flatE
 			case !before && !after:
 				continue
 			case !before:
-				e.kind = Enter
+				e.kind = query.Enter
 			case after && orb.Equal(old.View.Geometry(), f.View.Geometry()):
-				e.kind = Changed
+				e.kind = query.Changed
 			case after:
-				e.kind = Inside
+				e.kind = query.Inside
 			case f == nil:
-				e.kind, e.why, e.value = Exit, Deleted, string(old.Value)
+				e.kind, e.why, e.value = query.Exit, query.Deleted, string(old.Value)
 				if w.expires < 0 {
-					e.why = Expired
+					e.why = query.Expired
 				}
 			default:
-				e.kind, e.why = Exit, Moved
-				if in := true; p.area == nil || func() bool { in, _ = p.area.Match(&f.View); return in }() {
-					e.why = Filtered
+				e.kind, e.why = query.Exit, query.Moved
+				if in := true; p.Everywhere() || func() bool { in, _ = p.InArea(f, nil); return in }() {
+					e.why = query.Filtered
 				}
 			}
 			want = append(want, e)
 		}
 		slices.SortFunc(want[first:], func(a, b flatEvent) int {
-			return cmp.Or(-cmp.Compare(b2i(a.kind == Exit), b2i(b.kind == Exit)), cmp.Compare(a.name, b.name))
+			return cmp.Or(-cmp.Compare(b2i(a.kind == query.Exit), b2i(b.kind == query.Exit)), cmp.Compare(a.name, b.name))
 		})
 	}
 	return want

@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Watcher gives the events of any number of areas of a collection. Next is for one
@@ -109,7 +110,7 @@ func (w *Watcher) TryIn(s *feature.Steps) (e Event, ok bool, err error) {
 		w.pos.Store(max(w.pos.Load(), w.upTo))
 		if pos := w.pos.Load(); pos-w.reported >= progressEvery {
 			w.reported = pos
-			return Event{Kind: Progress, Revision: pos, Resume: pos}, true, nil
+			return Event{Kind: query.Progress, Revision: pos, Resume: pos}, true, nil
 		}
 		idle, err := w.fill()
 		if err != nil {
@@ -193,7 +194,7 @@ func (w *Watcher) judge(s *feature.Steps) error {
 		if r.err != nil && s != nil && errors.Is(r.err, s.Err()) {
 			return s.Err()
 		}
-		if r.Kind != Progress || r.err != nil {
+		if r.Kind != query.Progress || r.err != nil {
 			w.ready = append(w.ready, r)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 func put(t testing.TB, c *Collection, f Feature) uint64 {
@@ -76,8 +77,8 @@ func TestWatchEvents(t *testing.T) {
 			}
 			c := create(t, open(t, o), CollectionOptions{})
 			areas := map[string]Query{
-				"box":    {Area: Box(0, 0, 10, 10)},
-				"open":   {Area: Box(0, 0, 10, 10), Filter: `properties.open == true`},
+				"box":    {Area: query.Box(0, 0, 10, 10)},
+				"open":   {Area: query.Box(0, 0, 10, 10), Filter: `properties.open == true`},
 				"all":    {},
 				"expire": {Filter: `expires != null`},
 			}
@@ -153,13 +154,13 @@ func forget(c *Collection) {
 // Areas count from when they are added, and not after they are removed.
 func TestWatchAddRemove(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
-	w := watch(t, c, 0, map[string]Query{"a": {Area: Box(0, 0, 1, 1)}})
+	w := watch(t, c, 0, map[string]Query{"a": {Area: query.Box(0, 0, 1, 1)}})
 	put(t, c, at("x", 0, 0, `{}`))
 	if e := next(t, w); eventText(e) != "a enter  x to {}" {
 		t.Fatal(eventText(e))
 	}
 	put(t, c, at("x", 0, 1, `{"n":1}`))
-	if err := w.Add("b", Query{Area: Box(0, 0, 1, 1)}); err != nil {
+	if err := w.Add("b", Query{Area: query.Box(0, 0, 1, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, c, at("x", 1, 1, `{"n":2}`))
@@ -182,7 +183,7 @@ func TestWatchAddRemove(t *testing.T) {
 		t.Fatal(eventText(e))
 	}
 	w.Remove("a")
-	if err := w.Add("a", Query{Area: Box(3, 3, 4, 4)}); err != nil {
+	if err := w.Add("a", Query{Area: query.Box(3, 3, 4, 4)}); err != nil {
 		t.Fatal(err)
 	}
 	put(t, c, at("x", 2, 1, `{}`))
@@ -283,7 +284,7 @@ func TestWatchEnds(t *testing.T) {
 			}
 			other := watch(t, c, 0, map[string]Query{"": {}})
 			for i := range 150 {
-				if err := w.Add(fmt.Sprint(i), Query{Area: Box(0, 0, float64(i), 1)}); err != nil {
+				if err := w.Add(fmt.Sprint(i), Query{Area: query.Box(0, 0, float64(i), 1)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -308,7 +309,7 @@ func TestWatchEnds(t *testing.T) {
 			w.Close()
 			if name == "close" || name == "context" {
 				put(t, c, at("a", 0, 0, ""))
-				if e := next(t, other); e.Kind != Enter {
+				if e := next(t, other); e.Kind != query.Enter {
 					t.Error(e)
 				}
 				h := &st.hub
@@ -340,7 +341,7 @@ func TestWatchSlow(t *testing.T) {
 			t.Run(fmt.Sprintf("changes=%d,writes=%d", changes, writes), func(t *testing.T) {
 				st := open(t, Options{Dir: t.TempDir(), Sync: disk.SyncOff, Watch: WatchLimits{Changes: changes}})
 				c := create(t, st, CollectionOptions{})
-				w := watch(t, c, 0, map[string]Query{"": {Area: Box(0, 0, 1, 1)}})
+				w := watch(t, c, 0, map[string]Query{"": {Area: query.Box(0, 0, 1, 1)}})
 				first := make(chan Event)
 				go func() {
 					e, _ := w.Next(t.Context())
@@ -357,7 +358,7 @@ func TestWatchSlow(t *testing.T) {
 				}
 				for range writes {
 					want++
-					if e := next(t, w); e.Revision != want || e.Kind != Changed {
+					if e := next(t, w); e.Revision != want || e.Kind != query.Changed {
 						t.Fatalf("%+v, want revision %d", e, want)
 					}
 					want++
@@ -428,7 +429,7 @@ func TestWatchAllocs(t *testing.T) {
 	c := create(t, st, CollectionOptions{})
 	w := watch(t, c, 0, nil)
 	for i := range 1000 {
-		if err := w.Add(fmt.Sprint(i), Query{Area: Box(0, 0, 1, float64(i%80)), Filter: "properties.n == 1"}); err != nil {
+		if err := w.Add(fmt.Sprint(i), Query{Area: query.Box(0, 0, 1, float64(i%80)), Filter: "properties.n == 1"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -472,9 +473,9 @@ func TestWatchLimits(t *testing.T) {
 	is(a.Add("more", Query{}), ErrWatchLimit)
 	is(a.Add("0", Query{}), ErrQuery)
 	is(b.Add("0", Query{Limit: 1}), ErrQuery)
-	is(b.Add("0", Query{Order: ByID}), ErrQuery)
+	is(b.Add("0", Query{Order: query.ByID}), ErrQuery)
 	is(b.Add("0", Query{Filter: "what"}), ErrQuery)
-	is(b.Add("0", Query{Area: Circle(0, 0, -1)}), ErrQuery)
+	is(b.Add("0", Query{Area: query.Circle(0, 0, -1)}), ErrQuery)
 	ring := orb.Ring{}
 	for i := range 128 {
 		ring = append(ring, orb.Point{float64(i), float64(i * i % 89)})
@@ -514,7 +515,7 @@ func TestWatchLimits(t *testing.T) {
 func TestWatchProgress(t *testing.T) {
 	st := open(t, Options{})
 	c := create(t, st, CollectionOptions{})
-	area := map[string]Query{"": {Area: Box(50, 50, 51, 51)}}
+	area := map[string]Query{"": {Area: query.Box(50, 50, 51, 51)}}
 	w := watch(t, c, 0, area)
 	from := w.Revision()
 	events := make(chan Event)
@@ -526,7 +527,7 @@ func TestWatchProgress(t *testing.T) {
 		put(t, c, at("a", 0, 0, ""))
 	}
 	for _, e := range []Event{<-events, next(t, watch(t, c, from, area))} {
-		if e.Kind != Progress || e.Resume < from+progressEvery || e.Resume > from+3*progressEvery || e.Revision != e.Resume {
+		if e.Kind != query.Progress || e.Resume < from+progressEvery || e.Resume > from+3*progressEvery || e.Revision != e.Resume {
 			t.Errorf("%+v, began at %d", e, from)
 		}
 	}
@@ -553,7 +554,7 @@ func TestWatchFilterFails(t *testing.T) {
 	}
 	put(t, c, at("b", 0, 0, `{"l":[1]}`))
 	for _, name := range []string{"dear", "other"} {
-		if e := next(t, w); e.Name != name || e.Kind != Enter || e.ID != "b" {
+		if e := next(t, w); e.Name != name || e.Kind != query.Enter || e.ID != "b" {
 			t.Error(eventText(e))
 		}
 	}
@@ -572,7 +573,7 @@ func TestWatchArea(t *testing.T) {
 		put(t, c, at("a", float64(i), 0, ""))
 	}
 	var got []string
-	for e, err := range c.WatchArea(ctx, Query{Area: Circle(0, 0, 200_000)}, from) {
+	for e, err := range c.WatchArea(ctx, Query{Area: query.Circle(0, 0, 200_000)}, from) {
 		if err != nil {
 			got = append(got, fmt.Sprint(errors.Is(err, context.Canceled)))
 			continue

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Put stores a feature in place of the one of its id, if there is one, and returns
@@ -15,13 +17,13 @@ import (
 // changed.
 func (c *Collection) Put(ctx context.Context, f Feature, cond kv.Condition) (id string, revision uint64, err error) {
 	if f.ID == "" {
-		f.ID = newID(c.st.now())
+		f.ID = query.NewID(c.st.now())
 	}
-	value, err := f.encode(c.o.Space)
+	value, err := f.Encode(c.o.Space)
 	if err != nil {
 		return "", 0, err
 	}
-	revision, err = c.wait(ctx, &write{coll: c, kind: disk.Put, id: f.ID, value: value, cond: cond, expiry: expiry(f.Expires)})
+	revision, err = c.wait(ctx, &write{coll: c, kind: disk.Put, id: f.ID, value: value, cond: cond, expiry: query.Expiry(f.Expires)})
 	return f.ID, revision, err
 }
 
@@ -29,7 +31,7 @@ func (c *Collection) Put(ctx context.Context, f Feature, cond kv.Condition) (id 
 // the collection. done is called when it is durable, perhaps before PutEncoded
 // returns, and may not wait.
 func (c *Collection) PutEncoded(id string, value []byte, expires int64, cond kv.Condition, done func(revision uint64, err error)) {
-	c.st.submit(&write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: duration(expires), done: done})
+	c.st.submit(&write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: time.Duration(expires), done: done})
 }
 
 // Patch changes properties by a JSON merge patch (RFC 7396), and returns the new
@@ -175,3 +177,6 @@ func (c *Collection) deleteFound(ctx context.Context, q Query) (deleted int, aga
 	}
 	return deleted, again, err
 }
+
+// NewID returns an id like those that Put makes.
+func (c *Collection) NewID() string { return query.NewID(c.st.now()) }

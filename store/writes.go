@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -20,7 +22,7 @@ func (s *Writes) Put(c *Collection, id string, value []byte, expires int64, cond
 		s.Submit()
 		s.st = c.st
 	}
-	w := &write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: duration(expires)}
+	w := &write{coll: c, kind: disk.Put, id: id, value: value, cond: cond, expiry: time.Duration(expires)}
 	w.done = func(revision uint64, err error) { done(revision, w.replaces && err == nil, err) }
 	s.all = append(s.all, w)
 }

@@ -54,6 +54,7 @@ done
 # for what vet finds in assembly. All the rest is as on amd64.
 export GOARCH=arm64 CGO_ENABLED=0
 $go build -o "$tmp/catfish" ./cmd/catfish
+(cd bench && $go build -o "$tmp/catfish-bench" ./cmd/catfish-bench)
 files() {
 	GOARCH=$1 $go list -f '{{.ImportPath}} {{.GoFiles}} {{.SFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./...
 }

@@ -20,11 +20,20 @@ only_time_up() {
 		! grep -qE 'Failing input|panic|--- FAIL:.*/' "$log"
 }
 
-for pkg in $(go list $packages); do
-	for target in $(go test -list '^Fuzz' "$pkg" | grep '^Fuzz' || true); do
-		echo "$pkg $target"
+fuzz() {
+	for target in $(go test -list '^Fuzz' "$1" | grep '^Fuzz' || true); do
+		echo "$1 $target"
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" \
-			-fuzzminimizetime "$minimize" "$pkg" 2>&1 |
+			-fuzzminimizetime "$minimize" "$1" 2>&1 |
 			tee "$log" || only_time_up
 	done
+}
+
+for pkg in $(go list $packages); do
+	fuzz "$pkg"
 done
+if [[ $packages == ./... ]]; then
+	for module in bench test; do
+		(cd $module && for pkg in $(go list ./...); do fuzz "$pkg"; done)
+	done
+fi

@@ -9,27 +9,28 @@ fail() { echo "dist: $*" >&2; exit 1; }
 sha256sum --check --quiet SHA256SUMS
 for arch in amd64 arm64; do
 	archive=$(ls catfish_*_linux_$arch.tar.gz)
-	bill=${archive%.tar.gz}.cdx.json
-	for file in "$archive" "$bill"; do
-		grep -q " $file\$" SHA256SUMS || fail "SHA256SUMS is without $file"
-	done
 	top=${archive%.tar.gz}
-	for file in catfish LICENSE README.md CHANGELOG.md deploy/systemd/catfish.service; do
+	grep -q " $archive\$" SHA256SUMS || fail "SHA256SUMS is without $archive"
+	for file in catfish catfish-bench LICENSE README.md CHANGELOG.md deploy/systemd/catfish.service; do
 		tar -tf "$archive" "$top/$file" >/dev/null || fail "$archive is without $file"
 	done
-	program=$(mktemp)
-	tar -xOf "$archive" "$top/catfish" >"$program"
-	modules=$(go version -m "$program" | grep -c $'^\tdep\t')
-	go version -m "$program" | grep -q "GOARCH=$arch" || fail "$archive has a program of another processor"
-	go version -m "$program" | grep -q CGO_ENABLED=0 || fail "$archive has a program with cgo"
-	# A static program asks for no interpreter.
-	if readelf --program-headers --wide "$program" | grep -q INTERP; then
-		fail "$archive has a program that is not static"
-	fi
-	rm "$program"
-	listed=$(grep -c '"name": "' "$bill")
-	((listed > modules)) || fail "$bill has $listed names, of $modules modules"
-	grep -q '"bomFormat": "CycloneDX"' "$bill" || fail "$bill is no CycloneDX"
+	for name in catfish catfish-bench; do
+		bill=$name${top#catfish}.cdx.json
+		grep -q " $bill\$" SHA256SUMS || fail "SHA256SUMS is without $bill"
+		program=$(mktemp)
+		tar -xOf "$archive" "$top/$name" >"$program"
+		modules=$(go version -m "$program" | grep -c $'^\tdep\t')
+		go version -m "$program" | grep -q "GOARCH=$arch" || fail "$archive has a program of another processor"
+		go version -m "$program" | grep -q CGO_ENABLED=0 || fail "$archive has a program with cgo"
+		# A static program asks for no interpreter.
+		if readelf --program-headers --wide "$program" | grep -q INTERP; then
+			fail "$archive has a program that is not static"
+		fi
+		rm "$program"
+		listed=$(grep -c '"name": "' "$bill")
+		((listed > modules)) || fail "$bill has $listed names, of $modules modules"
+		grep -q '"bomFormat": "CycloneDX"' "$bill" || fail "$bill is no CycloneDX"
+	done
 done
 # The one that runs here says which version it is.
 here=$(uname -m)

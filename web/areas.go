@@ -16,6 +16,7 @@ import (
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Areas of events
@@ -32,7 +33,7 @@ import (
 // bbox alone is an exception: with it such features match, as the standard requires.
 
 // world is an area of a query beside which none of a filter is searched for.
-var world = store.Box(-180, -90, 180, 90)
+var world = query.Box(-180, -90, 180, 90)
 
 // areaSpec is an area in the body of a POST: one of bbox, geometry, or point and radius.
 type areaSpec struct {
@@ -229,7 +230,7 @@ func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
 		if len(s.Point) != 2 || math.Abs(s.Point[0]) > 180 || math.Abs(s.Point[1]) > 90 || s.Radius <= 0 {
 			return nil, badArea("point %v, radius %v: want longitude and latitude in degrees, and metres above 0", s.Point, s.Radius)
 		}
-		return store.Circle(s.Point[0], s.Point[1], s.Radius), nil
+		return query.Circle(s.Point[0], s.Point[1], s.Radius), nil
 	}
 	g, err := feature.DecodeGeometry(s.Geometry, feature.Options{Space: c.Options().Space})
 	if err != nil {
@@ -237,7 +238,7 @@ func (s *areaSpec) area(c api.FeatureCollection) (*store.Area, error) {
 	}
 	switch g.(type) {
 	case orb.Polygon, orb.MultiPolygon:
-		return store.Polygon(g), nil
+		return query.Polygon(g), nil
 	}
 	return nil, badArea("geometry: want a Polygon or MultiPolygon")
 }

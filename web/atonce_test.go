@@ -102,13 +102,13 @@ func TestSlowReaderOfSmallAnswer(t *testing.T) {
 		defer c.Close()
 		ask(t, c, "GET "+empty+"?limit=50 HTTP/1.1\nHost: localhost\n\n")
 		synctest.Wait()
-		if s.conns.Use().Used != 1 || s.answers.Use().Used == 0 {
-			t.Errorf("%+v %+v: want a connection and an answer", s.conns.Use(), s.answers.Use())
+		if s.conns.Open.Use().Used != 1 || s.answers.Use().Used == 0 {
+			t.Errorf("%+v %+v: want a connection and an answer", s.conns.Open.Use(), s.answers.Use())
 		}
 		time.Sleep(30*time.Second + 1)
 		synctest.Wait()
-		if s.conns.Use().Used != 0 || s.answers.Use().Used != 0 {
-			t.Errorf("%+v %+v: want nothing", s.conns.Use(), s.answers.Use())
+		if s.conns.Open.Use().Used != 0 || s.answers.Use().Used != 0 {
+			t.Errorf("%+v %+v: want nothing", s.conns.Open.Use(), s.answers.Use())
 		}
 		if n, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("read %d, %v", n, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // bbox is the area of parameter bbox: west, south, east, north, or six numbers with a
@@ -17,7 +18,7 @@ func (p *params) bbox() (*store.Area, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	return store.Box(b[0], b[1], b[2], b[3]), nil
+	return query.Box(b[0], b[1], b[2], b[3]), nil
 }
 
 // box is bbox as west, south, east, north; nil if the parameter is absent.

@@ -174,7 +174,7 @@ func TestSlowWriter(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := s.conns.Use().Used; n != 0 {
+		if n := s.conns.Open.Use().Used; n != 0 {
 			t.Errorf("%d connections are open", n)
 		}
 	})

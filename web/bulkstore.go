@@ -55,7 +55,7 @@ func (u *upload) putBatch() ([]store.Stored, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	if err := u.host.Room(); err != nil {
+	if err := u.host.CheckMemory(); err != nil {
 		return nil, err
 	}
 	u.turns.End() // The commit wait needs no slot.

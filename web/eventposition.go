@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Ids of events
@@ -36,7 +37,7 @@ type mark struct {
 	name  string
 }
 
-func markOf(e *store.Event) mark { return mark{true, e.Kind != store.Exit, e.Name} }
+func markOf(e *store.Event) mark { return mark{true, e.Kind != query.Exit, e.Name} }
 
 // compare orders the events of one revision as the store does.
 func (m mark) compare(o mark) int {

@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Events of an area (package store, watch.go)
@@ -227,7 +228,7 @@ func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 		switch {
 		case err != nil: // It is unknown whether the feature matches.
 			err = f.reset(err)
-		case e.Kind != store.Progress:
+		case e.Kind != query.Progress:
 			err = f.changed(&e)
 		}
 		if err != nil {
@@ -247,7 +248,7 @@ func (f *following) changed(e *store.Event) error {
 		b = appendFeature(b, g)
 		b = append(b[:len(b)-1], `,"revision":`...)
 		b = strconv.AppendUint(b, e.Revision, 10)
-		if e.Kind == store.Exit {
+		if e.Kind == query.Exit {
 			b = append(append(append(b, `,"why":"`...), e.Why.String()...), '"')
 		}
 		if e.Name != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // itemsQuery is a query of /items.
@@ -41,7 +42,7 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 			return i, &paramError{name: "after", value: after, err: err, want: fmt.Sprintf("the id of a feature, 1 to %d bytes", feature.MaxIDBytes)}
 		}
 		i.query.After = after
-		i.query.Order = store.ByID
+		i.query.Order = query.ByID
 	}
 	switch text, ok := p.take("numberMatched"); {
 	case !ok || text == "true":

@@ -57,7 +57,7 @@ func (q *request) createCollection() error {
 
 // make creates a collection that did not exist a moment ago.
 func (q *request) make(b api.FeatureBackend, name string, o store.CollectionOptions) error {
-	if err := q.host.Room(); err != nil {
+	if err := q.host.CheckMemory(); err != nil {
 		return err
 	}
 	if _, err := b.CreateFeatures(name, o); err != nil {

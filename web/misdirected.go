@@ -37,7 +37,7 @@ func (q *request) misdirected() error {
 // reaches.
 func (q *request) loopback() bool {
 	if q.conn != nil {
-		return q.conn.loopback
+		return isLoopback(q.conn.LocalAddr())
 	}
 	addr, ok := q.r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && isLoopback(addr)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/web/app"
 )
 
@@ -24,7 +25,7 @@ const (
 	DefaultMaxStreams = 1 << 11
 	// DefaultIdleTimeout is how long the server waits for a client to receive or send
 	// anything.
-	DefaultIdleTimeout = 30 * time.Second
+	DefaultIdleTimeout = limits.IdleTimeout
 	// DefaultRequestTimeout bounds the time to find an answer: enough to look at each
 	// of 20 million features.
 	DefaultRequestTimeout = time.Minute

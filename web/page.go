@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // A page of features
@@ -139,7 +140,7 @@ func (q *request) searchOrdered(c api.FeatureCollection, i itemsQuery, f *found,
 ) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
-	i.query.Order, i.query.Limit, i.query.Count = store.ByID, i.limit+1, i.count
+	i.query.Order, i.query.Limit, i.query.Count = query.ByID, i.limit+1, i.count
 	if i.count {
 		i.query.Pace = q.soon(&i, func() bool { return f.returned == 0 && s.Matched > i.limit })
 	}

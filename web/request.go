@@ -22,8 +22,6 @@ const (
 	// requestBytes is counted for a request from its beginning: its goroutine, headers
 	// and buffers.
 	requestBytes = 32 << 10
-	// fullAnswer is the most that a request may hold while there is no room (Host).
-	fullAnswer = 1 << 20
 	// chunk is the part of an answer that is written before the next deadline: a client
 	// that takes 2 KB/s is not too slow.
 	chunk = 64 << 10
@@ -39,7 +37,7 @@ type request struct {
 	*Server
 	w       *recorder
 	r       *http.Request
-	conn    *boundedConn  // nil: the request did not come through Serve
+	conn    *conn         // nil: the request did not come through Serve
 	begun   time.Time     // by Options.Now
 	timeout time.Duration // 0: none
 	late    *time.Timer   // ends ctx after timeout; nil: none
@@ -82,7 +80,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// connKey is the context key of a request's *boundedConn.
+// connKey is the context key of a request's *conn.
 type connKey struct{}
 
 // withConn adds a connection to the contexts of its requests.
@@ -90,7 +88,7 @@ func withConn(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	if b, ok := c.(*boundedConn); ok {
+	if b, ok := c.(*conn); ok {
 		return context.WithValue(ctx, connKey{}, b)
 	}
 	return ctx
@@ -172,23 +170,12 @@ func (q *request) steps() *feature.Steps { return &feature.Steps{Pause: q.turns.
 // hold sets the memory of one part of the request to n bytes. The error says why the
 // request must end.
 func (q *request) hold(part *int64, n int64) error {
-	more := n - *part
-	if more <= 0 {
-		*part = n
-		q.account.Give(-more)
-		return nil
-	}
-	if n > fullAnswer {
-		if err := q.host.Room(); err != nil {
-			return err
-		}
-	}
-	if err := q.account.Take(more); err != nil {
+	err := limits.Hold(q.account, q.host, part, n)
+	if errors.Is(err, limits.ErrExceeded) {
+		// The account is also cut with the request.
 		if why := context.Cause(q.ctx); why != nil {
 			return why
 		}
-		return err
 	}
-	*part = n
-	return nil
+	return err
 }

@@ -108,8 +108,8 @@ func (s *Server) within(timeout time.Duration, p page) http.Handler {
 		defer s.recovered(r)
 		q := &request{Server: s, r: r, begun: s.o.Now(), timeout: timeout, recorder: recorder{ResponseWriter: w}}
 		q.w = &q.recorder
-		if q.conn, _ = r.Context().Value(connKey{}).(*boundedConn); q.conn != nil {
-			q.source = q.conn.source
+		if q.conn, _ = r.Context().Value(connKey{}).(*conn); q.conn != nil {
+			q.source = q.conn.Source()
 		} else {
 			q.source = sourceOf(r)
 		}

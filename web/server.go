@@ -8,7 +8,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -20,10 +19,7 @@ import (
 )
 
 const (
-	// headerTimeout bounds the time to receive a request's headers, and a TLS
-	// handshake; idleConnection bounds a connection between requests.
-	headerTimeout  = 10 * time.Second
-	idleConnection = 2 * time.Minute
+	idleConnection = 2 * time.Minute // between requests
 	// maxHeaderBytes is four times the longest filter with its escapes.
 	maxHeaderBytes = 64 << 10
 	// maxStreams bounds the requests in flight on one HTTP/2 connection: the
@@ -37,9 +33,9 @@ const (
 // Host is the server whose processors and memory the requests use. *catfish.Server is
 // one. The methods are safe for concurrent use.
 type Host interface {
-	// Room returns nil, or an error that wraps catfish.ErrBusy while there is no
-	// memory: writes, and answers of more than 1 MiB, are then refused.
-	Room() error
+	// CheckMemory returns nil, or an error that wraps catfish.ErrBusy while memory is
+	// full: writes, and answers of more than 1 MiB, are then refused.
+	CheckMemory() error
 	// RunStep calls step when this source gets a scheduling slot. The error is the
 	// reason why ctx ended before that.
 	RunStep(ctx context.Context, source string, step func()) error
@@ -53,7 +49,7 @@ type Server struct {
 	backend atomic.Pointer[api.FeatureBackend] // nil: not loaded yet
 	mux     *http.ServeMux
 	answers *limits.Budget
-	conns   *limits.Budget
+	conns   *limits.Gate
 	streams *limits.Budget // answers without an end
 	// refusals has an element for each answer that is being written to a refused request.
 	refusals chan struct{}
@@ -72,12 +68,15 @@ type Server struct {
 func New(host Host, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if host == nil {
-		host = alone{limits.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))}
+		host = alone{limits.NewLongSlots()}
 	}
 	s := &Server{
 		o: o, host: host, tiles: newTiles(&o),
 		answers: limits.NewBudget("bytes of HTTP requests", o.MaxAnswerBytes, o.MaxAnswerBytes/2),
-		conns:   limits.NewBudget("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+		conns: &limits.Gate{
+			Open: limits.NewBudget("HTTP connections", int64(o.MaxConnections), int64(o.MaxConnections+1)/2),
+			Idle: o.IdleTimeout,
+		},
 		streams: limits.NewBudget("HTTP event streams", int64(o.MaxStreams), int64(o.MaxStreams+1)/2),
 		cross:   http.NewCrossOriginProtection(),
 
@@ -93,7 +92,7 @@ func New(host Host, o Options) (*Server, error) {
 	}
 	s.routes()
 	s.http = &http.Server{
-		Handler: s, ConnContext: withConn, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
+		Handler: s, ConnContext: withConn, ReadHeaderTimeout: limits.GreetingTimeout, IdleTimeout: idleConnection, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: log.New(quiet{}, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerStream: streamBytes,
@@ -112,7 +111,7 @@ func (quiet) Write(p []byte) (int, error) { return len(p), nil }
 // alone is a Host that is not part of a larger server.
 type alone struct{ *limits.Slots }
 
-func (alone) Room() error { return nil }
+func (alone) CheckMemory() error { return nil }
 
 // ServeFeatures sets the backend once the features are loaded. Until then requests for
 // features are answered with 503.
@@ -129,12 +128,12 @@ func (s *Server) ready() (api.FeatureBackend, error) {
 // Serve accepts connections on l until it fails or the server stops, which is no
 // error, and closes l. With a TLS configuration it speaks HTTPS, else HTTP.
 func (s *Server) Serve(l net.Listener, t *tls.Config) error {
-	l = &boundedListener{Listener: l, open: s.conns, idle: s.o.IdleTimeout}
+	l = &listener{limits.Listener{Listener: l, Gate: s.conns}}
 	var err error
 	if t == nil {
 		err = s.http.Serve(l)
 	} else {
-		s.http.TLSConfig = limits.HandshakesInSlots(withHTTP2(t), s.host, headerTimeout)
+		s.http.TLSConfig = limits.HandshakesInSlots(withHTTP2(t), s.host, limits.GreetingTimeout)
 		err = s.http.ServeTLS(l, "", "") // t has the certificates.
 	}
 	if errors.Is(err, http.ErrServerClosed) {
@@ -190,6 +189,6 @@ func (s *Server) Streams() int { return int(s.streams.Use().Used) }
 // catfish.Server.ShowBudgets.
 func (s *Server) Budgets() []catfish.BudgetStats {
 	return []catfish.BudgetStats{
-		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Use()), catfish.BudgetStats(s.streams.Use()), s.tiles.use(),
+		catfish.BudgetStats(s.answers.Use()), catfish.BudgetStats(s.conns.Open.Use()), catfish.BudgetStats(s.streams.Use()), s.tiles.use(),
 	}
 }

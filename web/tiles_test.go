@@ -14,7 +14,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/gogo/protobuf/proto"
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/mvt/vectortile"
 
@@ -37,7 +36,7 @@ func (w *site) drawnIn(a answer, layer string) (all []string) {
 		w.t.Fatalf("%s, %s: %.300s", a.Status, a.Header.Get("Content-Type"), a.body)
 	}
 	var t vectortile.Tile
-	if err := proto.Unmarshal(a.decoded(w.t), &t); err != nil {
+	if err := t.Unmarshal(a.decoded(w.t)); err != nil {
 		w.t.Fatal(err)
 	}
 	if len(t.Layers) != 1 || t.Layers[0].GetName() != layer {

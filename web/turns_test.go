@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // countingHost grants scheduling slots, and counts those granted and those held.
@@ -104,7 +105,7 @@ func TestCountedPageTakesSlots(t *testing.T) {
 		}
 		q := &request{Server: s, ctx: t.Context(), account: s.answers.Open("x", func(error) {})}
 		defer q.account.Close()
-		i := itemsQuery{query: store.Query{Area: store.Box(-180, -90, 180, 90)}, limit: 50, count: true}
+		i := itemsQuery{query: store.Query{Area: query.Box(-180, -90, 180, 90)}, limit: 50, count: true}
 		f, err := q.search(c, i, func(*store.Found) (bool, error) {
 			now += time.Millisecond
 			return true, nil

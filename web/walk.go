@@ -5,6 +5,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // walk searches the features in the order of their ids.
@@ -53,7 +54,7 @@ func (q *request) walk(c api.FeatureCollection, i itemsQuery, f *found, add func
 
 // through calls yield with the matching features, in the order of ids.
 func (q *request) through(c api.FeatureCollection, s *pageSearch, i *itemsQuery, yield func(*store.Found) (bool, error)) error {
-	i.query.Order, i.query.Limit, i.query.Count = store.ByID, 0, false
+	i.query.Order, i.query.Limit, i.query.Count = query.ByID, 0, false
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}

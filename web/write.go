@@ -94,7 +94,7 @@ func (q *request) writable() (c api.FeatureCollection, expires int64, err error)
 	if q.r.Method == http.MethodDelete { // A DELETE needs no room.
 		return c, 0, nil
 	}
-	return c, expires, q.host.Room()
+	return c, expires, q.host.CheckMemory()
 }
 
 // put stores a feature and waits for its commit. A write is not rolled back: a client

@@ -11,8 +11,10 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -58,7 +60,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 	points := make([]store.Query, 0, countryPoints)
 	for tries := 0; len(points) < countryPoints; tries++ {
 		x, y := draw()
-		q := store.Query{Area: store.Box(x, y, x, y)}
+		q := store.Query{Area: query.Box(x, y, x, y)}
 		found = 0
 		if err := c.Search(ctx, q, count); err != nil {
 			return nil, err
@@ -70,7 +72,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 			return nil, fmt.Errorf("%w: of %d points %d are in features of %s", bench.ErrConfig, tries, len(points), job.Countries)
 		}
 	}
-	s := &Sample{Latency: bench.NewLatency(), More: map[string]float64{"countries": float64(len(all))}}
+	s := &Sample{Latency: latency.New(), More: map[string]float64{"countries": float64(len(all))}}
 	for i := range countryChecks {
 		found = 0
 		if err := c.Search(ctx, points[i], count); err != nil {
@@ -142,7 +144,7 @@ func loadCountries(ctx context.Context, c *store.Collection, path string) (all [
 		if err != nil {
 			return nil, err
 		}
-		id, value, err := store.Encode(store.Feature{ID: fmt.Sprint(len(all)), Geometry: p.Geometry, Properties: p.Properties}, c.Options().Space)
+		id, value, err := query.Encode(store.Feature{ID: fmt.Sprint(len(all)), Geometry: p.Geometry, Properties: p.Properties}, c.Options().Space)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/places"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // source is a file of every type of geometry.
@@ -61,7 +62,7 @@ func TestData(t *testing.T) {
 		if p := d.Point(i); !b.Pad(1e-9).Contains(p) {
 			t.Errorf("%s: position %v is not in %v", f.ID, p, b)
 		}
-		if _, _, err := store.Encode(store.Feature(f), 0); err != nil {
+		if _, _, err := query.Encode(store.Feature(f), 0); err != nil {
 			t.Error(err)
 		}
 		var tags, own map[string]any

@@ -14,10 +14,11 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Watched areas
@@ -88,7 +89,7 @@ func fences(ctx context.Context, job LocalJob) (*Sample, error) {
 			return nil, err
 		}
 	}
-	s := &Sample{Latency: bench.NewLatency()}
+	s := &Sample{Latency: latency.New()}
 	if err := v.run(ctx, job.Duration, s); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ func (v *city) point() orb.Point {
 // watch watches area i, around a point.
 func (v *city) watch(i int, p orb.Point) error {
 	v.areas = append(v.areas, p)
-	return v.watcher.Add(strconv.Itoa(i), store.Query{Area: store.Circle(p[0], p[1], fenceRadius)})
+	return v.watcher.Add(strconv.Itoa(i), store.Query{Area: query.Circle(p[0], p[1], fenceRadius)})
 }
 
 // put writes an object at its position.
@@ -180,7 +181,7 @@ func (v *city) take(ctx context.Context) error {
 		if err != nil || e.Name == end {
 			return err
 		}
-		if e.Kind == store.Progress {
+		if e.Kind == query.Progress {
 			continue
 		}
 		area, err := strconv.Atoi(e.Name)
@@ -283,16 +284,16 @@ func (g *grid) events(dst []fenceEvent, revision uint64, m move) ([]fenceEvent, 
 		if err != nil {
 			return nil, err
 		}
-		kind := store.Inside
+		kind := query.Inside
 		switch {
 		case after && !before:
-			kind = store.Enter
+			kind = query.Enter
 		case before && !after:
-			kind = store.Exit
+			kind = query.Exit
 		case !before:
 			continue
 		case m.from == m.to:
-			kind = store.Changed
+			kind = query.Changed
 		}
 		dst = append(dst, fenceEvent{revision, m.object, a, kind})
 	}

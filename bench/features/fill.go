@@ -11,8 +11,10 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -65,7 +67,7 @@ func putAll(ctx context.Context, d *Data, c *store.Collection, note func(string)
 		var under sync.WaitGroup
 		var failed atomic.Pointer[error]
 		for _, f := range batch {
-			id, value, err := store.Encode(store.Feature(f), c.Options().Space)
+			id, value, err := query.Encode(store.Feature(f), c.Options().Space)
 			if err != nil {
 				return err
 			}
@@ -128,7 +130,7 @@ func loadRing(ctx context.Context, job LoadJob, note func(string), began time.Ti
 		return nil, err
 	}
 	s := &Sample{
-		Elapsed: last.Wall - first.Wall, CPU: last.CPU - first.CPU, Latency: bench.NewLatency(),
+		Elapsed: last.Wall - first.Wall, CPU: last.CPU - first.CPU, Latency: latency.New(),
 		Ops: int64(d.Len()), Features: int64(d.Len()), Found: int64(n), Wanted: int64(d.Len()),
 	}
 	if n != d.Len() {

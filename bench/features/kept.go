@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Durable is the way of Load into a data directory.

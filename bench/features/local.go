@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // local runs a work in the server's process: with its store, or its disk alone.
@@ -46,7 +47,7 @@ func (s *catfishServer) writeStep(w *writes) step {
 	written := make(chan error, 1)
 	tell := func(_ uint64, err error) { written <- err }
 	return func(_ context.Context, rng *rand.Rand) (done, error) {
-		id, value, err := store.Encode(store.Feature(w.feature(rng)), s.features.Options().Space)
+		id, value, err := query.Encode(store.Feature(w.feature(rng)), s.features.Options().Space)
 		if err != nil {
 			return done{}, err
 		}
@@ -68,7 +69,7 @@ func diskStep(w *writes, job LoadJob) (step, *os.File, error) {
 	return func(_ context.Context, rng *rand.Rand) (done, error) {
 		buf = buf[:0]
 		for range together {
-			id, value, err := store.Encode(store.Feature(w.feature(rng)), 0)
+			id, value, err := query.Encode(store.Feature(w.feature(rng)), 0)
 			if err != nil {
 				return done{}, err
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // done is the result of one step of a loop.
@@ -48,7 +49,7 @@ func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample,
 	parts := make([]Sample, len(s.all))
 	for i, next := range s.all {
 		p := &parts[i]
-		p.Latency = bench.NewLatency()
+		p.Latency = latency.New()
 		rng := rand.New(rand.NewPCG(job.Seed, uint64(i)))
 		group.Go(func() {
 			for ctx.Err() == nil && phase.Load() != over {
@@ -76,7 +77,7 @@ func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample,
 			}
 		})
 	}
-	out := &Sample{Latency: bench.NewLatency()}
+	out := &Sample{Latency: latency.New()}
 	err := measure(ctx, job, &phase, &measured, func() error {
 		u, err := bench.UsageSince(began)
 		out.Elapsed, out.CPU = u.Wall-out.Elapsed, u.CPU-out.CPU

@@ -11,8 +11,9 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // A loop counts the results of its steps, and ends with the first error.
@@ -82,7 +83,7 @@ func TestFences(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &Sample{Latency: bench.NewLatency()}
+	s := &Sample{Latency: latency.New()}
 	if err := v.run(t.Context(), 20*time.Millisecond, s); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestFences(t *testing.T) {
 		t.Error("a lost event was not noticed")
 	}
 	v.events = append([]fenceEvent{}, events...)
-	v.events[at].kind = store.Progress
+	v.events[at].kind = query.Progress
 	if s := check(); s.Wrong == 0 {
 		t.Error("a wrong kind was not noticed")
 	}

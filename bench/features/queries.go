@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Query is a search for a box, or for the nearest of a point, and how many features
@@ -119,7 +120,7 @@ func around(ctx context.Context, c *store.Collection, at [2]float64, low, high i
 	return q, false, nil
 }
 
-func area(b [4]float64) *store.Area { return store.Box(b[0], b[1], b[2], b[3]) }
+func area(b [4]float64) *store.Area { return query.Box(b[0], b[1], b[2], b[3]) }
 
 // writeQueries and readQueries transfer queries between processes.
 func writeQueries(path string, qs []Query) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // Row is one work done in one way: medians over the rounds. Figures that a
@@ -116,7 +117,7 @@ func (r *Row) fill(s *Sample) {
 	r.ClientCPU = stats.Ratio(s.CPU.Seconds(), seconds)
 	r.OpsPerCore = stats.Ratio(r.OpsPerS, r.ServerCPU)
 	r.Seconds = seconds
-	f := s.Latency.Figures()
+	f := bench.OpFiguresOf(s.Latency)
 	r.MeanUs, r.P50Us, r.P99Us = f.MeanUs, f.P50Us, f.P99Us
 	n := s.Counters
 	searches := float64(n.Searches)
@@ -156,5 +157,5 @@ func (r *Row) WriteJSON(w io.Writer) error {
 
 // timed is a sample of a single operation.
 func timed(features int, took time.Duration) *Sample {
-	return &Sample{Elapsed: took, Ops: int64(features), Features: int64(features), Latency: bench.NewLatency()}
+	return &Sample{Elapsed: took, Ops: int64(features), Features: int64(features), Latency: latency.New()}
 }

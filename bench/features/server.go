@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
 )

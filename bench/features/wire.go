@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // The roles of children.
@@ -107,12 +108,12 @@ type toClient struct {
 
 // Sample is the measurement of one child.
 type Sample struct {
-	Elapsed  time.Duration  `json:"elapsed_ns"`
-	Ops      int64          `json:"ops"`
-	Features int64          `json:"features"` // in answers, or written
-	Latency  *bench.Latency `json:"latency"`
-	CPU      time.Duration  `json:"cpu_ns"` // of the child
-	Counters Counters       `json:"counters"`
+	Elapsed  time.Duration         `json:"elapsed_ns"`
+	Ops      int64                 `json:"ops"`
+	Features int64                 `json:"features"` // in answers, or written
+	Latency  *latency.Distribution `json:"latency"`
+	CPU      time.Duration         `json:"cpu_ns"` // of the child
+	Counters Counters              `json:"counters"`
 	// Wrong answers, and the error of the first.
 	Wrong int64  `json:"wrong"`
 	First string `json:"first,omitempty"`

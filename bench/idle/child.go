@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/rstar"
 )
 

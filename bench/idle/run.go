@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // settle is the pause between a change and its measurement, but not longer

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // ClientMain runs a client child. It returns after its sample, when in ends,

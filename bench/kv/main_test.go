@@ -16,8 +16,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/mapped"
 	kvmap "github.com/catfish-index/catfish/kv"
 )

@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // Row is what `catfish bench kv` prints for one scheme: a JSON object per
@@ -116,7 +117,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	}
 	for k, l := range byKind {
 		if l != nil && l.Count() > 0 {
-			row.ByOp[ycsb.Kind(k).String()] = l.Figures()
+			row.ByOp[ycsb.Kind(k).String()] = bench.OpFiguresOf(l)
 		}
 	}
 	row.Spread = stats.Summarize(row.Figures.Named(), figures)
@@ -124,7 +125,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 }
 
 // merge adds a sample's latencies.
-func merge(to *[kinds]*bench.Latency, s *Sample) {
+func merge(to *[kinds]*latency.Distribution, s *Sample) {
 	for k, l := range s.Latency {
 		if l != nil && to[k] != nil {
 			to[k].Merge(l)
@@ -134,7 +135,7 @@ func merge(to *[kinds]*bench.Latency, s *Sample) {
 
 // figures adds up the client processes of one run.
 func (o *outcome) figures(cfg Config) Figures {
-	byKind, all := latencies(cfg.Workload.Mix), bench.NewLatency()
+	byKind, all := latencies(cfg.Workload.Mix), latency.New()
 	var opsPerS, cores float64
 	var c Counters
 	for _, s := range o.samples {

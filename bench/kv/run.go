@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Run measures the schemes of cfg, each with a fresh server, in Repeat rounds

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	kvmap "github.com/catfish-index/catfish/kv"
 )
 

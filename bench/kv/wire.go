@@ -4,8 +4,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // The roles of children.
@@ -70,11 +71,11 @@ type State struct {
 
 // Sample is one client process's measurement.
 type Sample struct {
-	Elapsed  time.Duration         `json:"elapsed_ns"`
-	Latency  [kinds]*bench.Latency `json:"latency"` // by ycsb.Kind
-	Counters Counters              `json:"counters"`
-	CPU      time.Duration         `json:"cpu_ns"` // processor time of the client process
-	Answers  Answers               `json:"answers"`
+	Elapsed  time.Duration                `json:"elapsed_ns"`
+	Latency  [kinds]*latency.Distribution `json:"latency"` // by ycsb.Kind
+	Counters Counters                     `json:"counters"`
+	CPU      time.Duration                `json:"cpu_ns"` // processor time of the client process
+	Answers  Answers                      `json:"answers"`
 }
 
 // Answers counts the values read since the operations began, the warm-up's

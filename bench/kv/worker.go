@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // worker is one goroutine's closed loop. Its measurements are read when it has
@@ -17,7 +17,7 @@ type worker struct {
 	store   Store
 	ops     *ycsb.Ops
 	checker checker
-	latency [kinds]*bench.Latency // of kinds in the mix
+	latency [kinds]*latency.Distribution // of kinds in the mix
 
 	phase *atomic.Int32 // of the process; calls that end while it is measuring count
 
@@ -51,10 +51,10 @@ func newWorker(w ycsb.Config, number, together int, store Store, phase *atomic.I
 	return wk, nil
 }
 
-func latencies(m ycsb.Mix) (l [kinds]*bench.Latency) {
+func latencies(m ycsb.Mix) (l [kinds]*latency.Distribution) {
 	for k := range l {
 		if m.Has(ycsb.Kind(k)) {
-			l[k] = bench.NewLatency()
+			l[k] = latency.New()
 		}
 	}
 	return l

@@ -2,10 +2,14 @@ module github.com/catfish-index/catfish/bench/kvpeers
 
 go 1.26.0
 
-replace github.com/catfish-index/catfish => ../..
+replace (
+	github.com/catfish-index/catfish => ../..
+	github.com/catfish-index/catfish/bench => ..
+)
 
 require (
 	github.com/catfish-index/catfish v0.0.0-00010101000000-000000000000
+	github.com/catfish-index/catfish/bench v0.0.0-00010101000000-000000000000
 	github.com/redis/rueidis v1.0.79
 )
 
@@ -17,7 +21,6 @@ require (
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
 	github.com/DataDog/zstd v1.5.7 // indirect
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect

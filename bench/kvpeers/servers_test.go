@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/datasets/ycsb"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Tag servers requires the servers: a missing one is a failure, which says

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // requester makes the requests of one operation sequentially.
@@ -134,8 +135,8 @@ func wait(ctx context.Context, lets <-chan struct{}) error {
 
 // loop makes requests for duration d, and at least least of them. Each latency
 // ends where the next one begins.
-func loop(ctx context.Context, r requester, d time.Duration) (*bench.Latency, time.Duration, error) {
-	seen := bench.NewLatency()
+func loop(ctx context.Context, r requester, d time.Duration) (*latency.Distribution, time.Duration, error) {
+	seen := latency.New()
 	begin := time.Now()
 	last := begin
 	for {

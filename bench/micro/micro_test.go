@@ -16,9 +16,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/netns"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -347,7 +348,7 @@ func TestRunFails(t *testing.T) {
 func TestNewRow(t *testing.T) {
 	var runs []outcome
 	for _, us := range []int{30, 10, 20} {
-		l := bench.NewLatency()
+		l := latency.New()
 		for range us {
 			l.Record(time.Duration(us) * time.Microsecond)
 		}

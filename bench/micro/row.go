@@ -53,7 +53,7 @@ func newRow(cfg Config, device string, runs []outcome) Row {
 		return cmp.Compare(a.Latency.Mean(), b.Latency.Mean())
 	})
 	o := byMean[(len(byMean)-1)/2]
-	f := o.Latency.Figures()
+	f := bench.OpFiguresOf(o.Latency)
 	r.Bytes, r.Count, r.DurationS = o.Bytes, f.Count, o.Elapsed.Seconds()
 	r.MeanUs, r.P50Us, r.P99Us = f.MeanUs, f.P50Us, f.P99Us
 	r.OpsPerS = float64(f.Count) / o.Elapsed.Seconds()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // ErrCorrupt is the text of a child's error when bytes were lost, invented or

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/ofi"

@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -51,11 +52,11 @@ type clientReady struct {
 
 // run is one measurement of one size.
 type run struct {
-	Bytes   int            `json:"bytes"`
-	Seed    uint64         `json:"seed"` // of the bytes that it wrote
-	Elapsed time.Duration  `json:"elapsed_ns"`
-	Latency *bench.Latency `json:"latency"`
-	Util    float64        `json:"util"` // of the client's cores, without spinning
+	Bytes   int                   `json:"bytes"`
+	Seed    uint64                `json:"seed"` // of the bytes that it wrote
+	Elapsed time.Duration         `json:"elapsed_ns"`
+	Latency *latency.Distribution `json:"latency"`
+	Util    float64               `json:"util"` // of the client's cores, without spinning
 }
 
 // check asks a server whether its memory begins with this many bytes of a

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // MicroRunner measures the points of figure 9 that its Store lacks, as Runner

@@ -5,10 +5,10 @@ import (
 	"os/exec"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/netns"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // through returns the link that a network needs: the existing one, or another

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/netns"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Runner measures the cells whose points its Store lacks.

@@ -2,10 +2,14 @@ module github.com/catfish-index/catfish/bench/peers
 
 go 1.26.0
 
-replace github.com/catfish-index/catfish => ../..
+replace (
+	github.com/catfish-index/catfish => ../..
+	github.com/catfish-index/catfish/bench => ..
+)
 
 require (
 	github.com/catfish-index/catfish v0.0.0-00010101000000-000000000000
+	github.com/catfish-index/catfish/bench v0.0.0-00010101000000-000000000000
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/peterstace/simplefeatures v0.59.0
 	github.com/tidwall/rtree v1.10.0

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -35,7 +36,7 @@ type asking struct {
 type asker struct {
 	*asking
 	conn    Conn
-	latency [querylog.Update + 1]*bench.Latency
+	latency [querylog.Update + 1]*latency.Distribution
 	buf     []rstar.Item
 }
 
@@ -99,7 +100,7 @@ func (w *asker) ask(ctx context.Context, i int) (err error) {
 	w.buf = items
 	lat := &w.latency[rec.Kind]
 	if *lat == nil {
-		*lat = bench.NewLatency()
+		*lat = latency.New()
 	}
 	(*lat).Record(took)
 	switch {

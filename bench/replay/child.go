@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -109,12 +110,12 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 		return nil, err
 	}
 	done := &replayed{
-		Done: true, Elapsed: took, Latency: map[string]*bench.Latency{},
+		Done: true, Elapsed: took, Latency: map[string]*latency.Distribution{},
 		Counters: a.counters().Sub(before), Util: from.util(to), Objects: to.Objects,
 		Info: a.conns[0].Info(),
 	}
 	for kind := querylog.Search; kind <= querylog.Update; kind++ {
-		all := bench.NewLatency()
+		all := latency.New()
 		for _, w := range askers {
 			if l := w.latency[kind]; l != nil {
 				all.Merge(l)

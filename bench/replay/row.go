@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
@@ -95,14 +96,14 @@ func (r *Row) loaded(n int64, took time.Duration) {
 
 // fill adds up the measurements of the processes.
 func (r *Row) fill(parts []*replayed) error {
-	all, byOp := bench.NewLatency(), map[string]*bench.Latency{}
+	all, byOp := latency.New(), map[string]*latency.Distribution{}
 	var c bench.Counters
 	for _, p := range parts {
 		r.ElapsedS = max(r.ElapsedS, p.Elapsed.Seconds())
 		c = c.Add(p.Counters)
 		for op, l := range p.Latency {
 			if byOp[op] == nil {
-				byOp[op] = bench.NewLatency()
+				byOp[op] = latency.New()
 			}
 			byOp[op].Merge(l)
 			all.Merge(l)
@@ -112,7 +113,7 @@ func (r *Row) fill(parts []*replayed) error {
 		return fmt.Errorf("%w (replay): %d requests carried out, want %d", child.ErrFailed, n, r.Count)
 	}
 	for op, l := range byOp {
-		r.ByOp[op] = l.Figures()
+		r.ByOp[op] = bench.OpFiguresOf(l)
 	}
 	r.Objects = parts[0].Objects
 	r.Figures = bench.NewFigures(all, c)

@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // Job is the first line that a replay child reads. Of bench.ClientJob it uses
@@ -33,12 +34,12 @@ type replayed struct {
 	Queries  int           `json:"queries"` // of this process
 
 	// Done.
-	Done     bool                      `json:"done"`
-	Elapsed  time.Duration             `json:"elapsed_ns"`
-	Latency  map[string]*bench.Latency `json:"latency"` // by kind
-	Counters bench.Counters            `json:"counters"`
-	Util     float64                   `json:"util"`    // of the server's cores
-	Objects  int                       `json:"objects"` // in the collection
+	Done     bool                             `json:"done"`
+	Elapsed  time.Duration                    `json:"elapsed_ns"`
+	Latency  map[string]*latency.Distribution `json:"latency"` // by kind
+	Counters bench.Counters                   `json:"counters"`
+	Util     float64                          `json:"util"`    // of the server's cores
+	Objects  int                              `json:"objects"` // in the collection
 }
 
 // toChild is a line to a replay child after its job.

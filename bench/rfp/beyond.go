@@ -10,7 +10,7 @@ import (
 // Beyond the paper: fetched answers of services like Catfish over the same card,
 // and where they pay for its tree. The sizes of fetches, and when clients fall
 // back, are those of the model (sim/kvfetch.go, sim/fetch.go), not of package
-// fastmsg (fetched.go, leave.go, ways.go); only decides.go has those of a trial.
+// fastmsg (fetched.go, leave.go, and package fetch); only decides.go has those of a trial.
 
 // Sizes for which no single fetch size is right: half of them are below 150
 // bytes, a hundredth above 2400.

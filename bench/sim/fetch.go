@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/catfish-index/catfish/internal/trial"
+	ways "github.com/catfish-index/catfish/fastmsg/fetch"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -29,7 +29,7 @@ const fetchTries = 5
 // fetch is the fetching state of a call. It is nil for calls of other schemes:
 // methods accept nil.
 type fetch struct {
-	rule   *trial.Rule // of its client; nil: none
+	rule   *ways.Rule // of its client; nil: none
 	mover  mover
 	size   fetchSize
 	number uint16 // of the call

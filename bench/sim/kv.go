@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // A key-value service, simulated: threads of clients with one in-flight call
@@ -150,7 +151,7 @@ type KVResult struct {
 	Calls   uint64
 	Mops    float64
 	MeanUs  float64
-	Latency *bench.Latency
+	Latency *latency.Distribution
 	Trips   float64 // mean round trips of a call that its client makes
 	// Calls with more than two round trips: their share, the fewest and the most
 	// that the middle nine tenths of them have, and their median latency.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/latency"
 )
 
 // The events of a kvSim, by the path of a call.
@@ -39,7 +39,7 @@ type kvSim struct {
 	clients  []kvClient
 	threads  []kvThread
 	lock     meter // of KVScheme.Locks
-	latency  *bench.Latency
+	latency  *latency.Distribution
 	n        kvCounts
 }
 
@@ -65,7 +65,7 @@ type longerCall struct {
 func newKVSim(cfg *KVConfig) (*kvSim, error) {
 	cl := cfg.Cluster
 	s := &kvSim{
-		cfg: cfg, cl: cl, far: int64(cl.Fabric.LatencyNs), latency: bench.NewLatency(),
+		cfg: cfg, cl: cl, far: int64(cl.Fabric.LatencyNs), latency: latency.New(),
 		machines: make([]card, min(cl.Client.Machines, cfg.Clients)),
 		clients:  make([]kvClient, cfg.Clients), threads: make([]kvThread, cfg.Threads),
 		card: newCard(cl.Server.NIC, cfg.Threads),

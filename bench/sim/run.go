@@ -211,7 +211,7 @@ func (s *sim) result(took time.Duration) *Result {
 	}
 	for i, op := range []bench.Op{bench.Search, bench.Insert} {
 		if l := s.byOp[i]; l.Count() > 0 {
-			r.ByOp[op.String()] = l.Figures()
+			r.ByOp[op.String()] = bench.OpFiguresOf(l)
 		}
 	}
 	return r

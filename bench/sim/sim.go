@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/internal/trial"
+	ways "github.com/catfish-index/catfish/fastmsg/fetch"
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -68,8 +68,8 @@ type sim struct {
 	latency time.Duration    // one way, see Fabric
 	inserts int              // next of the workload's
 	n       counts
-	all     *bench.Latency
-	byOp    [2]*bench.Latency // searches, inserts
+	all     *latency.Distribution
+	byOp    [2]*latency.Distribution // searches, inserts
 }
 
 // counts counts since the warm-up.
@@ -100,7 +100,7 @@ type client struct {
 	sent    uint64      // sequence number of the latest heartbeat
 	walks   uint64      // begun, in schemes that cache nodes
 	reads   int         // since the last yield
-	rule    *trial.Rule // whether its answers are fetched or written, of scheme fetch
+	rule    *ways.Rule  // whether its answers are fetched or written, of scheme fetch
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
@@ -115,8 +115,8 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		clients: make([]client, cfg.Clients),
 		calls:   make([]call, cfg.Clients*cfg.InFlight),
 		latency: time.Duration(cl.Fabric.LatencyNs),
-		all:     bench.NewLatency(),
-		byOp:    [2]*bench.Latency{bench.NewLatency(), bench.NewLatency()},
+		all:     latency.New(),
+		byOp:    [2]*latency.Distribution{latency.New(), latency.New()},
 	}
 	s.clock = func() time.Time { return time.Unix(0, s.now) }
 	serverNIC, clientNIC := cl.Server.NIC, cl.Client.NIC
@@ -139,7 +139,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		g, seed := s.machines[i%len(s.machines)].group, cfg.Seed+uint64(i)
 		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
 		if sch.Fetch && !cfg.FetchAll {
-			r := trial.New(seed)
+			r := ways.NewRule(seed)
 			c.rule = &r
 		}
 	}

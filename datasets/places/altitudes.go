@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // altitudes gathers the altitudes of positions while they are read. read is the number of
@@ -44,7 +44,7 @@ func (a *altitudes) of(positions int) ([]float64, error) {
 			continue
 		}
 		if len(a.z) != positions {
-			return nil, fmt.Errorf("%w: %d altitudes for %d positions", datasets.ErrSyntax, len(a.z), positions)
+			return nil, fmt.Errorf("%w: %d altitudes for %d positions", input.ErrSyntax, len(a.z), positions)
 		}
 		return a.z, nil
 	}
@@ -136,7 +136,7 @@ func (c *wktCutter) number(text string) error {
 	if c.numbers == 3 && c.tag != "M" {
 		z, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.IsInf(z, 0) {
-			return fmt.Errorf("%w: altitude %s, want a finite number", datasets.ErrSyntax, quote(text))
+			return fmt.Errorf("%w: altitude %s, want a finite number", input.ErrSyntax, input.Quote(text))
 		}
 		c.z = z
 	}
@@ -153,7 +153,7 @@ func (c *wktCutter) position() error {
 		most = 4 // PostGIS writes no tags in its own text.
 	}
 	if c.tag != "" && c.numbers < want || c.numbers > most { // The decoder checks for two.
-		return fmt.Errorf("%w: a position with %d coordinates in WKT, want %d", datasets.ErrSyntax, c.numbers, want)
+		return fmt.Errorf("%w: a position with %d coordinates in WKT, want %d", input.ErrSyntax, c.numbers, want)
 	}
 	z := c.z
 	if c.numbers == 2 || c.tag == "M" {

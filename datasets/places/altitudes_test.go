@@ -10,7 +10,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Altitudes in GeoJSON are read, and written again unchanged.
@@ -78,7 +78,7 @@ func TestWKTAltitudes(t *testing.T) {
 		"POINT Z (1 2 x)":     "",
 	} {
 		_, r, err := readAll(t, "x.csv", "id,wkt\na,\""+text+"\"\n", Options{})
-		if err != nil || len(r.Bad()) != 1 || !errors.Is(r.Bad()[0], datasets.ErrSyntax) || !strings.Contains(r.Bad()[0].Error(), says) {
+		if err != nil || len(r.Bad()) != 1 || !errors.Is(r.Bad()[0], input.ErrSyntax) || !strings.Contains(r.Bad()[0].Error(), says) {
 			t.Errorf("%s: %v, %v, want %q", text, r.Bad(), err, says)
 		}
 	}
@@ -93,7 +93,7 @@ func TestCSVAltitudes(t *testing.T) {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 	late := append(make([]Place, firstPlaces), high)
-	if n, err := Write(&out, CSV, each(late), WriteOptions{}); n != firstPlaces || !errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), "an altitude has no room in columns lon and lat") {
+	if n, err := Write(&out, CSV, each(late), WriteOptions{}); n != firstPlaces || !errors.Is(err, input.ErrOption) || !strings.Contains(err.Error(), "an altitude has no room in columns lon and lat") {
 		t.Errorf("%d, %v", n, err)
 	}
 }

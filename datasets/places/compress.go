@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // The first bytes of packed input that is unpacked here (RFC 1952, RFC 8878),
@@ -41,7 +41,7 @@ func unpack(in *bufio.Reader) (plain *bufio.Reader, done func() error, err error
 	case bytes.HasPrefix(head, gzipMagic):
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: gzip: %w", datasets.ErrSyntax, err)
+			return nil, nil, fmt.Errorf("%w: gzip: %w", input.ErrSyntax, err)
 		}
 		return bufio.NewReaderSize(unpackErrors{z, "gzip"}, bufferBytes), z.Close, nil
 	case bytes.HasPrefix(head, zstdMagic):
@@ -49,7 +49,7 @@ func unpack(in *bufio.Reader) (plain *bufio.Reader, done func() error, err error
 		z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1),
 			zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%w: zstd: %w", datasets.ErrSyntax, err)
+			return nil, nil, fmt.Errorf("%w: zstd: %w", input.ErrSyntax, err)
 		}
 		done := func() error { z.Close(); return nil }
 		return bufio.NewReaderSize(unpackErrors{z, "zstd"}, bufferBytes), done, nil
@@ -64,7 +64,7 @@ func unpack(in *bufio.Reader) (plain *bufio.Reader, done func() error, err error
 
 func notUnpacked(what string) error {
 	return fmt.Errorf("%w: %s; unpack it first: gzip and zstd are read as they are",
-		datasets.ErrUnsupported, what)
+		input.ErrUnsupported, what)
 }
 
 // unpackErrors gives errors of unpacking a kind.
@@ -79,7 +79,7 @@ func (u unpackErrors) Read(b []byte) (int, error) {
 	case err == nil, err == io.EOF:
 		return n, err
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return n, fmt.Errorf("%w: %s", datasets.ErrTruncated, u.name)
+		return n, fmt.Errorf("%w: %s", input.ErrTruncated, u.name)
 	}
-	return n, fmt.Errorf("%w: %s: %w", datasets.ErrSyntax, u.name, err)
+	return n, fmt.Errorf("%w: %s: %w", input.ErrSyntax, u.name, err)
 }

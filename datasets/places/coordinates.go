@@ -8,7 +8,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // decodeCoordinates reads the coordinates of a geometry other than a collection:
@@ -16,11 +16,11 @@ import (
 // the third is the altitude. raw is valid JSON, or absent. encoding/json would read
 // a missing number as 0 and ignore a third one. An empty array within raw is a part
 // without positions, which is dropped; if no part is left, the geometry is nil.
-func decodeCoordinates(kind string, raw []byte, to *altitudes) (orb.Geometry, error) {
+func decodeCoordinates(kind string, raw []byte, to *altitudes, loose bool) (orb.Geometry, error) {
 	if raw == nil {
-		return nil, fmt.Errorf("%w: %s without coordinates", datasets.ErrSyntax, quote(kind))
+		return nil, fmt.Errorf("%w: %s without coordinates", input.ErrSyntax, input.Quote(kind))
 	}
-	c := &coordinates{b: raw, to: to}
+	c := &coordinates{b: raw, to: to, loose: loose}
 	var g orb.Geometry
 	switch kind {
 	case "Point":
@@ -39,7 +39,7 @@ func decodeCoordinates(kind string, raw []byte, to *altitudes) (orb.Geometry, er
 		g = unlessEmpty(orb.MultiPolygon(list(c, (*coordinates).polygon)))
 	default:
 		return nil, fmt.Errorf("%w: type %s is neither FeatureCollection, Feature"+
-			" nor a geometry of RFC 7946", datasets.ErrSyntax, quote(kind))
+			" nor a geometry of RFC 7946", input.ErrSyntax, input.Quote(kind))
 	}
 	if c.err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, c.err)
@@ -60,9 +60,10 @@ func unlessEmpty[E any, G interface {
 
 // coordinates reads nested arrays. After an error its methods return zeros.
 type coordinates struct {
-	b   []byte
-	to  *altitudes
-	err error
+	b     []byte
+	to    *altitudes
+	loose bool // see decodeGeometry
+	err   error
 }
 
 // peek returns the next byte that is not white space, 0 at the end.
@@ -76,7 +77,7 @@ func (c *coordinates) peek() byte {
 
 func (c *coordinates) fail(want string) {
 	if c.err == nil {
-		c.err = fmt.Errorf("%w: %s in coordinates, want %s", datasets.ErrSyntax, quote(c.b), want)
+		c.err = fmt.Errorf("%w: %s in coordinates, want %s", input.ErrSyntax, input.Quote(c.b), want)
 	}
 }
 
@@ -130,7 +131,7 @@ func (c *coordinates) position() (p orb.Point) {
 	c.to.keep(z)
 	if n < len(p) && c.err == nil {
 		c.err = fmt.Errorf("%w: a position with %d coordinates, want 2 or more",
-			datasets.ErrSyntax, n)
+			input.ErrSyntax, n)
 	}
 	return p
 }
@@ -164,17 +165,17 @@ func (c *coordinates) positions() []orb.Point {
 
 func (c *coordinates) line() orb.LineString {
 	all := c.positions()
-	if len(all) == 1 && c.err == nil {
-		c.err = fmt.Errorf("%w: a line of one position, want 2 or more", datasets.ErrSyntax)
+	if len(all) == 1 && !c.loose && c.err == nil {
+		c.err = fmt.Errorf("%w: a line of one position, want 2 or more", input.ErrSyntax)
 	}
 	return all
 }
 
 func (c *coordinates) ring() orb.Ring {
 	r := orb.Ring(c.positions())
-	if c.err == nil && len(r) > 0 && (len(r) < 4 || r[0] != r[len(r)-1]) {
+	if c.err == nil && !c.loose && len(r) > 0 && (len(r) < 4 || r[0] != r[len(r)-1]) {
 		c.err = fmt.Errorf("%w: a ring of %d positions from %v to %v, want 4 or more"+
-			" and the last to be the first", datasets.ErrSyntax, len(r), r[0], r[len(r)-1])
+			" and the last to be the first", input.ErrSyntax, len(r), r[0], r[len(r)-1])
 	}
 	return r
 }

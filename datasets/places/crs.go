@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Coordinate reference systems
@@ -35,7 +37,7 @@ func isWGS84(name string) bool {
 }
 
 func foreignCRS(name string) *ForeignError {
-	return &ForeignError{Is: fmt.Sprintf("its coordinates are of %s, want longitude and latitude (WGS 84)", quoteUpTo(name, 100)), Project: true}
+	return &ForeignError{Is: fmt.Sprintf("its coordinates are of %s, want longitude and latitude (WGS 84)", input.QuoteUpTo(name, 100)), Project: true}
 }
 
 // crsOfGeoJSON judges the member crs of a GeoJSON object (GeoJSON 2008, section 3).

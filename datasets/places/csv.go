@@ -14,7 +14,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // CSV (RFC 4180): a header line, then one place a line, with quotes around
@@ -35,7 +35,7 @@ type csvSource struct {
 }
 
 func newCSV(in *bufio.Reader, head []byte, opts Options) (*csvSource, error) {
-	if string(head[:min(len(head), 3)]) == string(byteOrderMark) {
+	if string(head[:min(len(head), 3)]) == input.ByteOrderMark {
 		_, _ = in.Discard(3) // was just seen
 	}
 	limit := &rowLimit{r: in}
@@ -50,7 +50,7 @@ func newCSV(in *bufio.Reader, head []byte, opts Options) (*csvSource, error) {
 	}
 	header, err := rows.Read()
 	if err == io.EOF {
-		err = fmt.Errorf("%w: no header line", datasets.ErrTruncated)
+		err = fmt.Errorf("%w: no header line", input.ErrTruncated)
 	}
 	if err != nil {
 		return nil, csvError(err)
@@ -92,7 +92,7 @@ func (s *csvSource) at() (line, offset int64) {
 func csvError(err error) error {
 	var bad *csv.ParseError
 	if errors.As(err, &bad) {
-		return fmt.Errorf("%w: column %d: %w", datasets.ErrSyntax, bad.Column, bad.Err)
+		return fmt.Errorf("%w: column %d: %w", input.ErrSyntax, bad.Column, bad.Err)
 	}
 	return err
 }
@@ -101,12 +101,12 @@ func (s *csvSource) place(row []string) (p Place, err error) {
 	c := s.columns
 	if len(row) != len(c.names) {
 		return p, fmt.Errorf("%w: %d fields, the header has %d",
-			datasets.ErrSyntax, len(row), len(c.names))
+			input.ErrSyntax, len(row), len(c.names))
 	}
 	for i, field := range row {
 		if !utf8.ValidString(field) {
 			return p, fmt.Errorf("%w: %s is %s, which is not UTF-8; convert the file first",
-				datasets.ErrSyntax, quote(c.names[i]), quote(field))
+				input.ErrSyntax, input.Quote(c.names[i]), input.Quote(field))
 		}
 	}
 	if c.wkt >= 0 {
@@ -163,7 +163,7 @@ func position(x, y string) (orb.Geometry, error) {
 		v, err := strconv.ParseFloat(field, 64)
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, fmt.Errorf("%w: coordinate %s, want a finite number",
-				datasets.ErrSyntax, quote(field))
+				input.ErrSyntax, input.Quote(field))
 		}
 		p[i] = v
 	}
@@ -181,7 +181,7 @@ type rowLimit struct {
 func (l *rowLimit) Read(b []byte) (int, error) {
 	if l.read-l.begun > maxRowBytes {
 		return 0, fmt.Errorf("%w: the row at offset %d has more than %d bytes; is there"+
-			" a quote that is not closed?", datasets.ErrTooLarge, l.begun, maxRowBytes)
+			" a quote that is not closed?", input.ErrTooLarge, l.begun, maxRowBytes)
 	}
 	n, err := l.r.Read(b)
 	l.read += int64(n)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 func TestCSV(t *testing.T) {
@@ -76,7 +76,7 @@ func TestBadRows(t *testing.T) {
 	}
 	says := []string{`"x"`, "2 fields, the header has 3", "NaN", `extraneous or missing "`, `coordinate ""`, "UTF-8", "1e400"}
 	for i, bad := range r.Bad() {
-		if bad.Line != int64(i)+3 || !errors.Is(bad, datasets.ErrSyntax) || !strings.Contains(bad.Error(), says[i]) {
+		if bad.Line != int64(i)+3 || !errors.Is(bad, input.ErrSyntax) || !strings.Contains(bad.Error(), says[i]) {
 			t.Errorf("%v, want line %d, %s", bad, i+3, says[i])
 		}
 		if at := text[bad.Offset:]; at[:1] != string(rune('2'+i)) {
@@ -113,14 +113,14 @@ func TestBadHeaders(t *testing.T) {
 		kind error
 		says string
 	}{
-		{"name,town\n", Options{}, datasets.ErrSyntax, "--x and --y"},
-		{"name\n", Options{}, datasets.ErrSyntax, "--separator"},
-		{"lon,lat\n", Options{ID: "ref"}, datasets.ErrOption, `"ref"`},
-		{"lon,lat\n", Options{X: "a", Y: "lat"}, datasets.ErrOption, `"a"`},
-		{"lon,lat\n", Options{WKT: "w"}, datasets.ErrOption, `"w"`},
-		{"lon,lat\n", Options{Text: []string{"plz"}}, datasets.ErrOption, `"plz", which Options.Text (--text) names`},
-		{"lon,lat,\xe9\n", Options{}, datasets.ErrSyntax, "UTF-8"},
-		{"lon,lat,\"a\n", Options{}, datasets.ErrSyntax, "column"},
+		{"name,town\n", Options{}, input.ErrSyntax, "--x and --y"},
+		{"name\n", Options{}, input.ErrSyntax, "--separator"},
+		{"lon,lat\n", Options{ID: "ref"}, input.ErrOption, `"ref"`},
+		{"lon,lat\n", Options{X: "a", Y: "lat"}, input.ErrOption, `"a"`},
+		{"lon,lat\n", Options{WKT: "w"}, input.ErrOption, `"w"`},
+		{"lon,lat\n", Options{Text: []string{"plz"}}, input.ErrOption, `"plz", which Options.Text (--text) names`},
+		{"lon,lat,\xe9\n", Options{}, input.ErrSyntax, "UTF-8"},
+		{"lon,lat,\"a\n", Options{}, input.ErrSyntax, "column"},
 	} {
 		_, _, err := readAll(t, "x.csv", c.text, c.opts)
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
@@ -133,7 +133,7 @@ func TestBadHeaders(t *testing.T) {
 func TestUnclosedQuoteIsBounded(t *testing.T) {
 	text := "lon,lat\n1,2\n\"" + strings.Repeat("x\n", maxRowBytes)
 	all, _, err := readAll(t, "x", text, Options{})
-	if len(all) != 1 || !errors.Is(err, datasets.ErrTooLarge) || !strings.Contains(err.Error(), "quote") {
+	if len(all) != 1 || !errors.Is(err, input.ErrTooLarge) || !strings.Contains(err.Error(), "quote") {
 		t.Errorf("%v, %v", all, err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Usual names of the columns of longitude and latitude, in pairs, the more
@@ -45,14 +45,14 @@ func findSeparator(line []byte) (rune, error) {
 	}
 	if counts[most] == 0 {
 		return 0, fmt.Errorf("%w: no comma, semicolon, tab or pipe in the header line %s,"+
-			" want one, or Options.Separator (--separator)", datasets.ErrSyntax, quote(line))
+			" want one, or Options.Separator (--separator)", input.ErrSyntax, input.Quote(line))
 	}
 	return rune(separators[most]), nil
 }
 
 // headerLine returns the first line that is not blank.
 func headerLine(head []byte) []byte {
-	head = bytes.TrimPrefix(head, byteOrderMark)
+	head = bytes.TrimPrefix(head, []byte(input.ByteOrderMark))
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, "\r\n"), []byte("\n"))
 	return line
 }
@@ -74,7 +74,7 @@ func findColumns(header []string, opts Options) (*columns, error) {
 	lower := make([]string, len(header))
 	for i, name := range header {
 		if !utf8.ValidString(name) {
-			return nil, fmt.Errorf("%w: the header line is not UTF-8", datasets.ErrSyntax)
+			return nil, fmt.Errorf("%w: the header line is not UTF-8", input.ErrSyntax)
 		}
 		lower[i] = strings.ToLower(strings.TrimSpace(name))
 	}
@@ -83,7 +83,7 @@ func findColumns(header []string, opts Options) (*columns, error) {
 		i := slices.Index(lower, strings.ToLower(strings.TrimSpace(name)))
 		if i < 0 && err == nil {
 			err = fmt.Errorf("%w: no column %s, which %s names; there are %s",
-				datasets.ErrOption, quote(name), option, quoteUpTo(strings.Join(header, ", "), 400))
+				input.ErrOption, input.Quote(name), option, input.QuoteUpTo(strings.Join(header, ", "), 400))
 		}
 		return i
 	}
@@ -110,7 +110,7 @@ func findColumns(header []string, opts Options) (*columns, error) {
 	if c.x < 0 && c.wkt < 0 {
 		return nil, fmt.Errorf("%w: no columns of positions in %s; want longitude and"+
 			" latitude, lon and lat, x and y, or wkt, or name them with Options.X and"+
-			" Options.Y (--x and --y)", datasets.ErrSyntax, quoteUpTo(strings.Join(header, ", "), 400))
+			" Options.Y (--x and --y)", input.ErrSyntax, input.QuoteUpTo(strings.Join(header, ", "), 400))
 	}
 	c.name(header, lower)
 	return c, nil

@@ -7,28 +7,26 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // sniffBytes is how much of the input the detection sees.
 const sniffBytes = bufferBytes
 
-var byteOrderMark = []byte("\xef\xbb\xbf")
-
 // detect finds the format. The content decides where it can; text of no other
 // format is CSV if the name says so, or if its first line looks like a
 // header.
 func detect(name string, head []byte) (Format, error) {
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, byteOrderMark), " \t\r\n")
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(input.ByteOrderMark)), " \t\r\n")
 	switch {
 	case bytes.HasPrefix(head, fgbMagic):
 		return FlatGeobuf, nil
 	case len(head) > 15 && string(head[4:15]) == "\x0a\x09OSMHeader":
 		return OSMPBF, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return "", fmt.Errorf("%w: UTF-16 text, want UTF-8", datasets.ErrUnsupported)
+		return "", fmt.Errorf("%w: UTF-16 text, want UTF-8", input.ErrUnsupported)
 	case len(text) == 0:
-		return "", fmt.Errorf("%w: the input is empty", datasets.ErrFormat)
+		return "", fmt.Errorf("%w: the input is empty", input.ErrFormat)
 	case text[0] == recordSeparator:
 		return GeoJSONSeq, nil
 	case text[0] == '{':
@@ -48,7 +46,7 @@ func detect(name string, head []byte) (Format, error) {
 		return CSV, nil
 	}
 	return "", fmt.Errorf("%w: neither the content nor the name fits one of %s",
-		datasets.ErrFormat, formatNames())
+		input.ErrFormat, formatNames())
 }
 
 // detectGeoJSON distinguishes one text from one text a line: in the latter the
@@ -80,7 +78,7 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' && r != '\r' }
 func (o Options) suits(f Format) error {
 	if f != CSV && (o.X != "" || o.WKT != "" || o.Separator != 0) {
 		return fmt.Errorf("%w: X, Y, WKT and Separator are for csv, the input is %s",
-			datasets.ErrOption, f)
+			input.ErrOption, f)
 	}
 	return nil
 }

@@ -18,7 +18,8 @@
 //	fgb         FlatGeobuf
 //
 // The content determines the format, also if it is packed by gzip or zstd, or comes
-// from standard input. The first three can be written.
+// from standard input. The first three can be written. [GeoJSONBounds] reads the boxes
+// of features only; package datasets makes items of them.
 //
 // # Errors
 //

@@ -1,9 +1,6 @@
 package places
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // RecordError says which record of an input is bad, and why. Err wraps one of
 // package datasets' errors: ErrSyntax, ErrTruncated, ErrTooLarge or
@@ -36,17 +33,4 @@ func badAt(line, offset int64, err error) error {
 
 func finalAt(line, offset int64, err error) error {
 	return &RecordError{Line: line, Offset: offset, Err: err}
-}
-
-// quote shortens untrusted text for an error message.
-func quote[T ~string | ~[]byte](text T) string {
-	return quoteUpTo(text, 40) // enough to find the record, short enough for a line
-}
-
-func quoteUpTo[T ~string | ~[]byte](text T, limit int) string {
-	s := strings.ToValidUTF8(string(text[:min(len(text), limit)]), "?")
-	if len(text) > limit {
-		return fmt.Sprintf("%q...", s)
-	}
-	return fmt.Sprintf("%q", s)
 }

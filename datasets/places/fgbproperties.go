@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Properties are pairs of a column's number (u16) and a value, whose length
@@ -48,11 +50,11 @@ func (f *flat) columns(v vector) []fgbColumn {
 		t := f.element(v, i)
 		name := f.text(t, 0)
 		if len(name) == 0 || !utf8.Valid(name) {
-			f.fail("column %d has the name %s", i, quote(name))
+			f.fail("column %d has the name %s", i, input.Quote(name))
 		}
 		c := fgbColumn{append(appendString(nil, name), ':'), f.u8(t, 1), new(bool)}
 		if c.kind > fgbBinary {
-			f.fail("column %s of type %d, want 0 to %d", quote(name), c.kind, fgbBinary)
+			f.fail("column %s of type %d, want 0 to %d", input.Quote(name), c.kind, fgbBinary)
 		}
 		all = append(all, c)
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // FlatBuffers (https://flatbuffers.dev/internals/), the part that FlatGeobuf
@@ -36,7 +36,7 @@ type vector struct{ at, n int }
 
 func (f *flat) fail(format string, args ...any) {
 	if f.err == nil {
-		f.err = fmt.Errorf("%w: FlatGeobuf: "+format, append([]any{datasets.ErrSyntax}, args...)...)
+		f.err = fmt.Errorf("%w: FlatGeobuf: "+format, append([]any{input.ErrSyntax}, args...)...)
 	}
 }
 

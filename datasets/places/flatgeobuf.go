@@ -8,7 +8,7 @@ import (
 	"io"
 	"math/bits"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // FlatGeobuf 3 (https://flatgeobuf.org; schemas header.fbs and feature.fbs)
@@ -53,11 +53,11 @@ func newFlatGeobuf(in *bufio.Reader, id string, anyCRS bool) (*fgbSource, error)
 	var magic [fgbMagicBytes]byte
 	if _, err := io.ReadFull(in, magic[:]); err != nil || !bytes.HasPrefix(magic[:], fgbMagic) {
 		return nil, fmt.Errorf("%w: a file that begins with %q, want %q",
-			datasets.ErrSyntax, magic[:], fgbMagic)
+			input.ErrSyntax, magic[:], fgbMagic)
 	}
 	b, err := s.sized(maxFGBHeader)
 	if err == io.EOF {
-		err = fmt.Errorf("%w: no FlatGeobuf header", datasets.ErrTruncated)
+		err = fmt.Errorf("%w: no FlatGeobuf header", input.ErrTruncated)
 	}
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (f *flat) treeNodes(header table) (nodes uint64, err error) {
 	}
 	if size == 1 || bits.Len64(count) > 40 {
 		return 0, fmt.Errorf("%w: FlatGeobuf: %d features in a tree of node size %d",
-			datasets.ErrSyntax, count, size)
+			input.ErrSyntax, count, size)
 	}
 	for nodes = count; count > 1 || nodes == 1; nodes += count {
 		count = (count + size - 1) / size
@@ -108,7 +108,7 @@ func (s *fgbSource) skip(nodes uint64) error {
 	n, err := io.CopyN(io.Discard, s.in, fgbNodeBytes*int64(nodes))
 	s.offset += n
 	if err == io.EOF {
-		err = fmt.Errorf("%w: the tree has %d bytes of %d", datasets.ErrTruncated,
+		err = fmt.Errorf("%w: the tree has %d bytes of %d", input.ErrTruncated,
 			n, fgbNodeBytes*nodes)
 	}
 	return err
@@ -119,19 +119,19 @@ func (s *fgbSource) skip(nodes uint64) error {
 func (s *fgbSource) sized(most int64) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(s.in, size[:]); err == io.ErrUnexpectedEOF {
-		return nil, fmt.Errorf("%w: within the size of an object", datasets.ErrTruncated)
+		return nil, fmt.Errorf("%w: within the size of an object", input.ErrTruncated)
 	} else if err != nil {
 		return nil, err
 	}
 	n := int64(binary.LittleEndian.Uint32(size[:]))
 	if n > most {
 		return nil, fmt.Errorf("%w: an object of %d bytes, want at most %d",
-			datasets.ErrTooLarge, n, most)
+			input.ErrTooLarge, n, most)
 	}
 	s.buf.Reset()
 	got, err := io.CopyN(&s.buf, s.in, n)
 	if err == io.EOF {
-		err = fmt.Errorf("%w: an object has %d bytes of %d", datasets.ErrTruncated, got, n)
+		err = fmt.Errorf("%w: an object has %d bytes of %d", input.ErrTruncated, got, n)
 	}
 	s.offset += int64(len(size)) + got
 	return s.buf.Bytes(), err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 func readFile(t testing.TB, path string, opts Options) []string {
@@ -70,13 +70,13 @@ func TestBadFlatGeobuf(t *testing.T) {
 		places, bad int
 		kind        error
 	}{
-		{"no header", func(b []byte) []byte { return b[:8] }, 0, 0, datasets.ErrTruncated},
-		{"cut header", func(b []byte) []byte { return b[:20] }, 0, 0, datasets.ErrTruncated},
-		{"huge header", func(b []byte) []byte { b[11] = 255; return b }, 0, 0, datasets.ErrTooLarge},
-		{"cut feature", func(b []byte) []byte { return b[:first+20] }, 0, 0, datasets.ErrTruncated},
-		{"cut size", func(b []byte) []byte { return b[:first+2] }, 0, 0, datasets.ErrTruncated},
+		{"no header", func(b []byte) []byte { return b[:8] }, 0, 0, input.ErrTruncated},
+		{"cut header", func(b []byte) []byte { return b[:20] }, 0, 0, input.ErrTruncated},
+		{"huge header", func(b []byte) []byte { b[11] = 255; return b }, 0, 0, input.ErrTooLarge},
+		{"cut feature", func(b []byte) []byte { return b[:first+20] }, 0, 0, input.ErrTruncated},
+		{"cut size", func(b []byte) []byte { return b[:first+2] }, 0, 0, input.ErrTruncated},
 		{"no features", func(b []byte) []byte { return b[:first] }, 0, 0, nil},
-		{"huge feature", func(b []byte) []byte { b[first+3] = 255; return b }, 0, 0, datasets.ErrTooLarge},
+		{"huge feature", func(b []byte) []byte { b[first+3] = 255; return b }, 0, 0, input.ErrTooLarge},
 		{"root beyond", func(b []byte) []byte { b[first+5] = 255; return b }, 6, 1, nil},
 		{"empty object", func(b []byte) []byte { return append(b, 0, 0, 0, 0) }, 7, 1, nil},
 	} {
@@ -171,7 +171,7 @@ func TestSharedPartsAreBounded(t *testing.T) {
 	if f.spend(40); f.err != nil {
 		t.Fatal(f.err)
 	}
-	if f.spend(1); !errors.Is(f.err, datasets.ErrSyntax) {
+	if f.spend(1); !errors.Is(f.err, input.ErrSyntax) {
 		t.Error(f.err)
 	}
 }

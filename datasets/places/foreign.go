@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // ForeignError is an input that this package does not read, but that GDAL's ogr2ogr
@@ -25,9 +25,9 @@ type ForeignError struct {
 	Project bool
 }
 
-func (e *ForeignError) Error() string { return datasets.ErrUnsupported.Error() + ": " + e.Is }
+func (e *ForeignError) Error() string { return input.ErrUnsupported.Error() + ": " + e.Is }
 
-func (e *ForeignError) Unwrap() error { return datasets.ErrUnsupported }
+func (e *ForeignError) Unwrap() error { return input.ErrUnsupported }
 
 // foreignMagic are the first bytes of binary formats.
 var foreignMagic = []struct{ magic, is string }{

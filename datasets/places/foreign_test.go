@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 func zipped(t *testing.T, names ...string) string {
@@ -59,7 +59,7 @@ func TestForeignFormats(t *testing.T) {
 	} {
 		_, err := NewReader(strings.NewReader(c.text), c.name, Options{})
 		var is *ForeignError
-		if !errors.As(err, &is) || is.Is != c.is || is.Source != c.source || is.Project || !errors.Is(err, datasets.ErrUnsupported) {
+		if !errors.As(err, &is) || is.Is != c.is || is.Source != c.source || is.Project || !errors.Is(err, input.ErrUnsupported) {
 			t.Errorf("%s %q: %v", c.name, c.text[:min(20, len(c.text))], err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestForeignFormats(t *testing.T) {
 	if _, _, err := count(t, "x.kml", "lon,lat\n1,2\n", Options{Format: CSV}); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := count(t, "x.csv", sqlite, Options{Format: CSV}); !errors.Is(err, datasets.ErrUnsupported) {
+	if _, _, err := count(t, "x.csv", sqlite, Options{Format: CSV}); !errors.Is(err, input.ErrUnsupported) {
 		t.Error(err)
 	}
 	dir := filepath.Join(t.TempDir(), "x.gdb")

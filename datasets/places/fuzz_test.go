@@ -10,7 +10,7 @@ import (
 
 	"github.com/paulmach/orb/encoding/wkt"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // fuzzRead checks the invariants of any input: no panic; properties are a JSON
@@ -60,8 +60,8 @@ func fuzzRead(t *testing.T, data []byte, opts Options) {
 func known(t *testing.T, err error) {
 	t.Helper()
 	for _, kind := range []error{
-		datasets.ErrFormat, datasets.ErrTruncated, datasets.ErrSyntax, datasets.ErrUnsupported,
-		datasets.ErrTooLarge, datasets.ErrOption,
+		input.ErrFormat, input.ErrTruncated, input.ErrSyntax, input.ErrUnsupported,
+		input.ErrTooLarge, input.ErrOption,
 	} {
 		if errors.Is(err, kind) {
 			return

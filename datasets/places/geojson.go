@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // GeoJSON (RFC 7946) is one text, whose features are read one by one, or many
@@ -36,36 +36,42 @@ type geoJSONSource struct {
 
 func newGeoJSON(r *bufio.Reader, f Format, id string, anyCRS bool) *geoJSONSource {
 	g := &geoJSONSource{in: newScanner(r), id: id, anyCRS: anyCRS, many: f == GeoJSONSeq, separator: '\n'}
-	if c, err := g.in.skipSpace(); err == nil && c == recordSeparator {
+	if c, err := g.in.skipAny(space); err == nil && c == recordSeparator {
 		g.separator = recordSeparator
 	}
 	return g
 }
 
-func (g *geoJSONSource) next() (Place, error) {
+func (g *geoJSONSource) next() (p Place, err error) {
+	raw, err := g.nextRecord()
+	if err == nil && !g.anyCRS {
+		err = g.placed(crsOfFeature(raw))
+	}
+	if err == nil {
+		if p, err = decodeFeature(raw, g.id); err != nil {
+			err = badAt(g.line, g.off, err)
+		}
+	}
+	return p, err
+}
+
+// nextRecord returns the bytes of the next feature. Its errors are placed.
+func (g *geoJSONSource) nextRecord() ([]byte, error) {
 	for {
 		raw, err := g.record()
-		if err == io.EOF {
-			return Place{}, err
+		if err != nil || raw != nil {
+			return raw, g.placed(err)
 		}
-		if err == nil && raw == nil {
-			continue
-		}
-		var p Place
-		if err == nil && !g.anyCRS {
-			err = crsOfFeature(raw)
-		}
-		if err == nil {
-			if p, err = decodeFeature(raw, g.id); err != nil {
-				err = badAt(g.line, g.off, err)
-			}
-		}
-		var placed *RecordError
-		if err != nil && !errors.As(err, &placed) {
-			err = finalAt(g.in.line, g.in.offset, err)
-		}
-		return p, err
 	}
+}
+
+// placed adds the position to an error that has none.
+func (g *geoJSONSource) placed(err error) error {
+	var at *RecordError
+	if err == nil || err == io.EOF || errors.As(err, &at) {
+		return err
+	}
+	return finalAt(g.in.line, g.in.offset, err)
 }
 
 func (g *geoJSONSource) at() (line, offset int64) { return g.line, g.off }
@@ -88,7 +94,7 @@ func (g *geoJSONSource) record() ([]byte, error) {
 func (g *geoJSONSource) separated() ([]byte, error) {
 	g.line, g.off = g.in.line, g.in.offset
 	raw, err := g.in.until(g.separator)
-	if errors.Is(err, datasets.ErrTooLarge) {
+	if errors.Is(err, input.ErrTooLarge) {
 		return nil, badAt(g.line, g.off, err)
 	}
 	if err != nil {
@@ -153,7 +159,7 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 			continue
 		case c != '"':
 			return nil, fmt.Errorf("%w: %q where a member or the end of an object should be",
-				datasets.ErrSyntax, c)
+				input.ErrSyntax, c)
 		}
 		key, err := g.in.value()
 		if err != nil {
@@ -179,7 +185,7 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 		switch name {
 		case `"type"`:
 			if err := json.Unmarshal(value, &g.kind); err != nil {
-				return nil, fmt.Errorf("%w: type %s", datasets.ErrSyntax, quote(value))
+				return nil, fmt.Errorf("%w: type %s", input.ErrSyntax, input.Quote(value))
 			}
 		case `"crs"`:
 			if g.anyCRS {
@@ -193,9 +199,8 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 		default:
 			continue
 		}
-		if len(text)+len(value) > maxRecordBytes {
-			return nil, fmt.Errorf("%w: a record of more than %d bytes",
-				datasets.ErrTooLarge, maxRecordBytes)
+		if len(text)+len(value) > g.in.most {
+			return nil, g.in.tooLarge()
 		}
 		text = append(append(append(append(text, name...), ':'), value...), ',')
 	}
@@ -206,12 +211,12 @@ func (g *geoJSONSource) members(text []byte) ([]byte, error) {
 func (g *geoJSONSource) ended(text []byte) ([]byte, error) {
 	switch {
 	case g.kind == "":
-		return nil, fmt.Errorf("%w: an object without a type", datasets.ErrSyntax)
+		return nil, fmt.Errorf("%w: an object without a type", input.ErrSyntax)
 	case g.kind == "Topology":
 		return nil, &ForeignError{Is: "a TopoJSON file"}
 	case g.collection != (g.kind == "FeatureCollection"):
 		return nil, fmt.Errorf("%w: type %s does not go with the member features",
-			datasets.ErrSyntax, quote(g.kind))
+			input.ErrSyntax, input.Quote(g.kind))
 	case g.collection:
 		return nil, nil
 	}
@@ -235,25 +240,9 @@ func (g *geoJSONSource) feature() ([]byte, error) {
 			return g.members([]byte{'{'})
 		case '{', '[', '"':
 		case '}', ':':
-			return nil, fmt.Errorf("%w: %q within features", datasets.ErrSyntax, c)
+			return nil, fmt.Errorf("%w: %q within features", input.ErrSyntax, c)
 		}
 		g.line, g.off = g.in.line, g.in.offset
 		return g.in.value()
-	}
-}
-
-// skipSpace is skip, but stops at a separator.
-func (s *scanner) skipSpace() (byte, error) {
-	for {
-		c, err := s.readByte()
-		if err != nil {
-			return 0, err
-		}
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		}
-		s.unreadByte(c)
-		return c, nil
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 func TestGeoJSON(t *testing.T) {
@@ -55,28 +55,28 @@ func TestBadGeoJSON(t *testing.T) {
 		kind          error
 		says          string
 	}{
-		{"number", `5`, datasets.ErrSyntax, `"5", want an object`},
-		{"null", `null`, datasets.ErrSyntax, "want an object"},
-		{"text", `"a]}"`, datasets.ErrSyntax, "want an object"},
-		{"list", `[[1],[2]]`, datasets.ErrSyntax, "want an object"},
-		{"no JSON", `{a b}`, datasets.ErrSyntax, "invalid character"},
-		{"no UTF-8", "{\"type\":\"Feature\",\"id\":\"\xff\",\"geometry\":null}", datasets.ErrSyntax, "UTF-8"},
-		{"properties", `{"type":"Feature","geometry":null,"properties":[1]}`, datasets.ErrSyntax, "properties"},
-		{"id", `{"type":"Feature","id":{},"geometry":null}`, datasets.ErrSyntax, `id "{}"`},
-		{"type", `{"type":"Circle","coordinates":[1,2]}`, datasets.ErrSyntax, "Circle"},
-		{"no coordinates", `{"type":"Point"}`, datasets.ErrSyntax, "without coordinates"},
-		{"one coordinate", `{"type":"Point","coordinates":[1]}`, datasets.ErrSyntax, "1 coordinates"},
-		{"null in a position", `{"type":"Point","coordinates":[1,null]}`, datasets.ErrSyntax, "null"},
-		{"too big", `{"type":"Point","coordinates":[1,1e999]}`, datasets.ErrSyntax, "finite"},
-		{"text in a position", `{"type":"Point","coordinates":["1","2"]}`, datasets.ErrSyntax, "finite"},
-		{"too shallow", `{"type":"Polygon","coordinates":[[1,2],[3,4]]}`, datasets.ErrSyntax, "array of numbers"},
-		{"too deep", `{"type":"Point","coordinates":[[1,2]]}`, datasets.ErrSyntax, "finite"},
-		{"short line", `{"type":"LineString","coordinates":[[1,2]]}`, datasets.ErrSyntax, "one position"},
-		{"open ring", `{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,1]]]}`, datasets.ErrSyntax, "ring"},
-		{"short ring", `{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}`, datasets.ErrSyntax, "ring"},
-		{"open second ring", `{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]],[[0,0],[1,0],[1,1],[0,1]]]}`, datasets.ErrSyntax, "ring"},
-		{"nested collections", deep, datasets.ErrUnsupported, "deeper than 8"},
-		{"geometries", `{"type":"GeometryCollection","geometries":5}`, datasets.ErrSyntax, "geometries"},
+		{"number", `5`, input.ErrSyntax, `"5", want an object`},
+		{"null", `null`, input.ErrSyntax, "want an object"},
+		{"text", `"a]}"`, input.ErrSyntax, "want an object"},
+		{"list", `[[1],[2]]`, input.ErrSyntax, "want an object"},
+		{"no JSON", `{a b}`, input.ErrSyntax, "invalid character"},
+		{"no UTF-8", "{\"type\":\"Feature\",\"id\":\"\xff\",\"geometry\":null}", input.ErrSyntax, "UTF-8"},
+		{"properties", `{"type":"Feature","geometry":null,"properties":[1]}`, input.ErrSyntax, "properties"},
+		{"id", `{"type":"Feature","id":{},"geometry":null}`, input.ErrSyntax, `id "{}"`},
+		{"type", `{"type":"Circle","coordinates":[1,2]}`, input.ErrSyntax, "Circle"},
+		{"no coordinates", `{"type":"Point"}`, input.ErrSyntax, "without coordinates"},
+		{"one coordinate", `{"type":"Point","coordinates":[1]}`, input.ErrSyntax, "1 coordinates"},
+		{"null in a position", `{"type":"Point","coordinates":[1,null]}`, input.ErrSyntax, "null"},
+		{"too big", `{"type":"Point","coordinates":[1,1e999]}`, input.ErrSyntax, "finite"},
+		{"text in a position", `{"type":"Point","coordinates":["1","2"]}`, input.ErrSyntax, "finite"},
+		{"too shallow", `{"type":"Polygon","coordinates":[[1,2],[3,4]]}`, input.ErrSyntax, "array of numbers"},
+		{"too deep", `{"type":"Point","coordinates":[[1,2]]}`, input.ErrSyntax, "finite"},
+		{"short line", `{"type":"LineString","coordinates":[[1,2]]}`, input.ErrSyntax, "one position"},
+		{"open ring", `{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,1]]]}`, input.ErrSyntax, "ring"},
+		{"short ring", `{"type":"Polygon","coordinates":[[[0,0],[1,0],[0,0]]]}`, input.ErrSyntax, "ring"},
+		{"open second ring", `{"type":"Polygon","coordinates":[[[0,0],[1,0],[1,1],[0,0]],[[0,0],[1,0],[1,1],[0,1]]]}`, input.ErrSyntax, "ring"},
+		{"nested collections", deep, input.ErrUnsupported, "deeper than 8"},
+		{"geometries", `{"type":"GeometryCollection","geometries":5}`, input.ErrSyntax, "geometries"},
 	} {
 		text := fmt.Sprintf(`{"type":"FeatureCollection","features":[%s,%s,%[1]s]}`, good, c.feature)
 		all, r, err := readAll(t, c.name, text, Options{})
@@ -107,12 +107,12 @@ func TestBrokenGeoJSONEndsReading(t *testing.T) {
 		name, text string
 		kind       error
 	}{
-		{"cut in a feature", `{"type":"FeatureCollection","features":[` + good + "," + good[:20], datasets.ErrTruncated},
-		{"cut after a feature", `{"type":"FeatureCollection","features":[` + good, datasets.ErrTruncated},
-		{"cut before the end", `{"type":"FeatureCollection","features":[` + good + "]", datasets.ErrTruncated},
-		{"wrong bracket", `{"type":"FeatureCollection","features":[` + good + "}", datasets.ErrSyntax},
-		{"wrong type", `{"type":"Feature","features":[` + good + "]}", datasets.ErrSyntax},
-		{"type later", `{"features":[` + good + `],"type":"Point"}`, datasets.ErrSyntax},
+		{"cut in a feature", `{"type":"FeatureCollection","features":[` + good + "," + good[:20], input.ErrTruncated},
+		{"cut after a feature", `{"type":"FeatureCollection","features":[` + good, input.ErrTruncated},
+		{"cut before the end", `{"type":"FeatureCollection","features":[` + good + "]", input.ErrTruncated},
+		{"wrong bracket", `{"type":"FeatureCollection","features":[` + good + "}", input.ErrSyntax},
+		{"wrong type", `{"type":"Feature","features":[` + good + "]}", input.ErrSyntax},
+		{"type later", `{"features":[` + good + `],"type":"Point"}`, input.ErrSyntax},
 	} {
 		all, _, err := readAll(t, "x", c.text, Options{Format: GeoJSON})
 		if len(all) != 1 || !errors.Is(err, c.kind) {

@@ -4,8 +4,9 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"strings"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // recordSeparator begins each text of RFC 8142. It cannot occur within JSON:
@@ -20,11 +21,12 @@ type scanner struct {
 	offset int64 // of the next byte
 	line   int64 // its line, from 1
 	buf    []byte
+	most   int // bytes of one value or text
 }
 
 func newScanner(r *bufio.Reader) *scanner {
-	s := &scanner{r: r, line: 1}
-	if head, _ := r.Peek(3); string(head) == string(byteOrderMark) {
+	s := &scanner{r: r, line: 1, most: maxRecordBytes}
+	if head, _ := r.Peek(3); string(head) == input.ByteOrderMark {
 		_, _ = r.Discard(3)
 		s.offset = 3
 	}
@@ -50,20 +52,22 @@ func (s *scanner) unreadByte(c byte) {
 	}
 }
 
+const space = " \t\r\n"
+
 // skip passes white space and separators, and returns the next byte without
 // consuming it.
-func (s *scanner) skip() (byte, error) {
+func (s *scanner) skip() (byte, error) { return s.skipAny(space + string(rune(recordSeparator))) }
+
+func (s *scanner) skipAny(these string) (byte, error) {
 	for {
 		c, err := s.readByte()
 		if err != nil {
 			return 0, err
 		}
-		switch c {
-		case ' ', '\t', '\r', '\n', recordSeparator:
-			continue
+		if strings.IndexByte(these, c) < 0 {
+			s.unreadByte(c)
+			return c, nil
 		}
-		s.unreadByte(c)
-		return c, nil
 	}
 }
 
@@ -81,7 +85,7 @@ func (s *scanner) expect(wanted string) (byte, error) {
 			return c, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: %q where one of %q should be", datasets.ErrSyntax, c, wanted)
+	return 0, fmt.Errorf("%w: %q where one of %q should be", input.ErrSyntax, c, wanted)
 }
 
 // value returns the next value, valid until the next call of the scanner: all
@@ -110,7 +114,7 @@ func (s *scanner) value() ([]byte, error) {
 				return s.buf, nil
 			}
 		}
-		if s.buf, err = bounded(s.buf, c); err != nil {
+		if s.buf, err = s.bounded(s.buf, c); err != nil {
 			return nil, err
 		}
 		switch {
@@ -151,23 +155,26 @@ func (s *scanner) until(end byte) ([]byte, error) {
 			return s.buf, tooLong
 		}
 		if tooLong == nil {
-			s.buf, tooLong = bounded(s.buf, c)
+			s.buf, tooLong = s.bounded(s.buf, c)
 		}
 	}
 }
 
-func bounded(buf []byte, c byte) ([]byte, error) {
-	if len(buf) == maxRecordBytes {
-		return buf, fmt.Errorf("%w: a record of more than %d bytes",
-			datasets.ErrTooLarge, maxRecordBytes)
+func (s *scanner) bounded(buf []byte, c byte) ([]byte, error) {
+	if len(buf) == s.most {
+		return buf, s.tooLarge()
 	}
 	return append(buf, c), nil
+}
+
+func (s *scanner) tooLarge() error {
+	return fmt.Errorf("%w: a record of more than %d bytes", input.ErrTooLarge, s.most)
 }
 
 // truncated converts the end of the input within a text into an error.
 func truncated(err error) error {
 	if err == io.EOF {
-		return fmt.Errorf("%w: the JSON text ends too early", datasets.ErrTruncated)
+		return fmt.Errorf("%w: the JSON text ends too early", input.ErrTruncated)
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/planar"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Polygons from rings
@@ -54,7 +54,7 @@ func polygons(rings []orb.Ring) (orb.MultiPolygon, error) {
 			}
 			if steps > maxSteps {
 				return nil, fmt.Errorf("%w: %d rings nested in each other need more than"+
-					" %d steps", datasets.ErrTooLarge, len(rings), int64(maxSteps))
+					" %d steps", input.ErrTooLarge, len(rings), int64(maxSteps))
 			}
 		}
 		if n.depth%2 == 0 {

@@ -6,9 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Stdin is the path that means standard input.
@@ -36,7 +35,7 @@ func Open(path string, opts Options) (*Reader, error) {
 		if is := foreignName(filepath.Clean(path)); is != nil {
 			return nil, fmt.Errorf("places: %s: %w", path, is)
 		}
-		return nil, fmt.Errorf("places: %s: %w: a directory", path, datasets.ErrUnsupported)
+		return nil, fmt.Errorf("places: %s: %w: a directory", path, input.ErrUnsupported)
 	case info.Mode().IsRegular():
 		total = info.Size()
 	}
@@ -59,9 +58,8 @@ func newReader(raw io.Reader, name string, total int64, opts Options) (*Reader, 
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	counter := &countingReader{r: raw}
-	r := &Reader{name: name, total: total, strict: opts.Strict, check: opts.Check, read: &counter.n}
-	plain, done, err := unpack(bufio.NewReaderSize(counter, bufferBytes))
+	r := &Reader{name: name, total: total, strict: opts.Strict, check: opts.Check}
+	plain, done, err := unpack(bufio.NewReaderSize(input.Counter{R: raw, N: &r.read}, bufferBytes))
 	if err != nil {
 		return nil, fmt.Errorf("places: %s: %w", name, err)
 	}
@@ -93,7 +91,7 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 	if err := opts.suits(r.format); err != nil {
 		return err
 	}
-	memory := budget{opts.memory(), opts.memory()}
+	memory := input.NewBudget(opts.MemoryBytes)
 	switch r.format {
 	case GeoJSON, GeoJSONSeq:
 		r.src = newGeoJSON(in, r.format, opts.ID, opts.AnyCRS)
@@ -107,15 +105,4 @@ func (r *Reader) start(in *bufio.Reader, opts Options) (err error) {
 		r.src, err = newFlatGeobuf(in, opts.ID, opts.AnyCRS)
 	}
 	return err
-}
-
-type countingReader struct {
-	r io.Reader
-	n atomic.Int64
-}
-
-func (c *countingReader) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
-	c.n.Add(int64(n))
-	return n, err
 }

@@ -1,12 +1,11 @@
 package places
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Format names a file format of places.
@@ -32,7 +31,7 @@ func ParseFormat(s string) (Format, error) {
 		return Format(s), nil
 	}
 	return "", fmt.Errorf("places: %w: %s, want one of %s",
-		datasets.ErrFormat, quote(s), formatNames())
+		input.ErrFormat, input.Quote(s), formatNames())
 }
 
 func formatNames() string {
@@ -86,44 +85,28 @@ func (o Options) validate() error {
 	}
 	if o.MemoryBytes < 0 {
 		return fmt.Errorf("places: %w: MemoryBytes is %d, want 1 or more, or 0 for %d",
-			datasets.ErrOption, o.MemoryBytes, datasets.DefaultMemoryBytes)
+			input.ErrOption, o.MemoryBytes, input.DefaultMemoryBytes)
 	}
 	if (o.X == "") != (o.Y == "") {
 		return fmt.Errorf("places: %w: X is %s and Y is %s, want both or none",
-			datasets.ErrOption, quote(o.X), quote(o.Y))
+			input.ErrOption, input.Quote(o.X), input.Quote(o.Y))
 	}
 	if o.X != "" && o.WKT != "" {
-		return fmt.Errorf("places: %w: X and WKT are both given, want one", datasets.ErrOption)
+		return fmt.Errorf("places: %w: X and WKT are both given, want one", input.ErrOption)
 	}
 	if s := o.Separator; s != 0 && (s > 0x7e || s == '"' || s == '\r' || s == '\n') {
 		return fmt.Errorf("places: %w: separator %q, want an ASCII character other"+
-			" than a quote or a line end", datasets.ErrOption, s)
+			" than a quote or a line end", input.ErrOption, s)
 	}
 	return nil
 }
 
-func (o Options) memory() int64 { return cmp.Or(o.MemoryBytes, datasets.DefaultMemoryBytes) }
-
 const (
 	// maxRecordBytes bounds one record: a GeoJSON feature, a CSV row, an XML
-	// element. It is the limit of package datasets for a feature: outlines of
-	// whole countries at full resolution take about 50 MB.
-	maxRecordBytes = 64 << 20
+	// element.
+	maxRecordBytes = input.MaxFeatureBytes
 	// keptBad is how many bad records a Reader keeps: as many as fit on a screen.
 	keptBad = 10
 	// bufferBytes are read at once: a few hundred short records.
 	bufferBytes = 64 << 10
 )
-
-// budget is the memory that a source may still keep.
-type budget struct{ left, limit int64 }
-
-func (b *budget) keep(bytes int64, what string) error {
-	if bytes > b.left {
-		return fmt.Errorf("%w: %s need more than %d bytes of memory; raise the limit"+
-			" if that is meant (Options.MemoryBytes, --read-memory)",
-			datasets.ErrTooLarge, what, b.limit)
-	}
-	b.left -= bytes
-	return nil
-}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Places from OpenStreetMap's objects
@@ -24,13 +24,13 @@ import (
 // Overpass often have ways before nodes: an object out of order, and all objects
 // that depend on it, wait until the end, in memory as well.
 
-// osm is a datasets.OSMVisitor that makes places.
+// osm is an input.OSMVisitor that makes places.
 type osm struct {
-	memory     budget
+	memory     *input.Budget
 	incomplete *atomic.Int64
-	nodes      osmNodes
+	nodes      input.OSMNodes
 	ways       osmWays
-	stage      datasets.OSMKind // the last kind in order
+	stage      input.OSMKind // the last kind in order
 	disordered bool
 	ready      []Place
 	waiting    []osmObject
@@ -41,72 +41,72 @@ type osm struct {
 
 // osmObject is a way or a relation with its tags.
 type osmObject struct {
-	kind       datasets.OSMKind
+	kind       input.OSMKind
 	area       bool
 	id         int64
 	refs       []int64 // nodes of a way, member ways of a relation
 	properties []byte
 }
 
-func newOSM(memory budget, incomplete *atomic.Int64) *osm {
+func newOSM(memory *input.Budget, incomplete *atomic.Int64) *osm {
 	return &osm{memory: memory, incomplete: incomplete}
 }
 
-// Node implements datasets.OSMVisitor.
-func (o *osm) Node(id int64, lon, lat float64, tags []datasets.OSMTag) error {
-	o.disordered = o.disordered || o.stage > datasets.OSMNode
+// Node implements input.OSMVisitor.
+func (o *osm) Node(id int64, lon, lat float64, tags []input.OSMTag) error {
+	o.disordered = o.disordered || o.stage > input.OSMNode
 	if len(tags) > 0 {
 		o.ready = append(o.ready, Place{
-			ID: osmID(datasets.OSMNode, id), Geometry: orb.Point{lon, lat}, Properties: tagText(tags),
+			ID: osmID(input.OSMNode, id), Geometry: orb.Point{lon, lat}, Properties: tagText(tags),
 		})
 	}
-	return o.nodes.add(id, lon, lat, &o.memory)
+	return o.nodes.Add(id, lon, lat, o.memory)
 }
 
-// Way implements datasets.OSMVisitor.
-func (o *osm) Way(id int64, nodes []int64, tags []datasets.OSMTag) error {
-	if err := o.enter(datasets.OSMWay); err != nil {
+// Way implements input.OSMVisitor.
+func (o *osm) Way(id int64, nodes []int64, tags []input.OSMTag) error {
+	if err := o.enter(input.OSMWay); err != nil {
 		return err
 	}
-	if err := o.ways.add(id, nodes, &o.memory); err != nil || len(tags) == 0 {
+	if err := o.ways.add(id, nodes, o.memory); err != nil || len(tags) == 0 {
 		return err
 	}
 	return o.place(osmObject{
-		kind: datasets.OSMWay, area: isArea(tags), id: id,
+		kind: input.OSMWay, area: isArea(tags), id: id,
 		refs: nodes, properties: tagText(tags),
 	})
 }
 
-// Relation implements datasets.OSMVisitor. The type of a relation only decides
+// Relation implements input.OSMVisitor. The type of a relation only decides
 // whether it is an area, and is no property. A relation that has no other tag is
 // left out, like a way without tags.
-func (o *osm) Relation(id int64, members []datasets.OSMMember, tags []datasets.OSMTag) error {
-	if err := o.enter(datasets.OSMRelation); err != nil || !isAreaRelation(tags) || len(tags) == 1 {
+func (o *osm) Relation(id int64, members []input.OSMMember, tags []input.OSMTag) error {
+	if err := o.enter(input.OSMRelation); err != nil || !isAreaRelation(tags) || len(tags) == 1 {
 		return err
 	}
 	tags = slices.DeleteFunc(slices.Clone(tags), isType)
 	o.refs = o.refs[:0]
 	for _, m := range members {
-		if m.Kind == datasets.OSMWay {
+		if m.Kind == input.OSMWay {
 			o.refs = append(o.refs, m.ID)
 		}
 	}
 	// A way that is listed twice counts once.
 	slices.Sort(o.refs)
 	return o.place(osmObject{
-		kind: datasets.OSMRelation, area: true, id: id,
+		kind: input.OSMRelation, area: true, id: id,
 		refs: slices.Compact(o.refs), properties: tagText(tags),
 	})
 }
 
 // enter tracks the order of kinds.
-func (o *osm) enter(kind datasets.OSMKind) error {
+func (o *osm) enter(kind input.OSMKind) error {
 	if kind < o.stage {
 		o.disordered = true
 		return nil
 	}
-	if o.stage == datasets.OSMNode && kind > o.stage {
-		if err := o.nodes.sort(&o.memory); err != nil {
+	if o.stage == input.OSMNode && kind > o.stage {
+		if err := o.nodes.Sort(o.memory); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (o *osm) place(obj osmObject) error {
 	}
 	const objectBytes = 80
 	size := objectBytes + 8*len(obj.refs) + len(obj.properties)
-	if err := o.memory.keep(int64(size), "objects that wait for others"); err != nil {
+	if err := o.memory.Keep(int64(size), "objects that wait for others"); err != nil {
 		return err
 	}
 	obj.refs = slices.Clone(obj.refs) // they are valid during the call only
@@ -144,13 +144,13 @@ func (o *osm) end() error {
 		o.waiting = nil
 		return nil
 	}
-	return o.nodes.sort(&o.memory)
+	return o.nodes.Sort(o.memory)
 }
 
 // build makes a place; ok is false if something is missing.
 func (o *osm) build(obj osmObject) (p Place, ok bool, err error) {
 	p = Place{ID: osmID(obj.kind, obj.id), Properties: obj.properties}
-	if obj.kind == datasets.OSMRelation {
+	if obj.kind == input.OSMRelation {
 		p.Geometry, ok, err = o.relation(obj.refs)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", p.ID, err)
@@ -175,7 +175,7 @@ func (o *osm) build(obj osmObject) (p Place, ok bool, err error) {
 func (o *osm) line(nodes []int64) (orb.LineString, bool) {
 	line := make(orb.LineString, 0, len(nodes))
 	for _, id := range nodes {
-		at, ok := o.nodes.find(id)
+		at, ok := o.nodes.Find(id)
 		if !ok {
 			return nil, false
 		}
@@ -194,13 +194,13 @@ func (o *osm) relation(ways []int64) (orb.Geometry, bool, error) {
 			return nil, false, nil
 		}
 		for _, id := range nodes {
-			if _, ok := o.nodes.find(id); !ok {
+			if _, ok := o.nodes.Find(id); !ok {
 				return nil, false, nil
 			}
 		}
 		o.rings.add(nodes)
 	}
-	rings, ok := o.rings.rings(func(id int64) orb.Point { p, _ := o.nodes.find(id); return p })
+	rings, ok := o.rings.rings(func(id int64) orb.Point { p, _ := o.nodes.Find(id); return p })
 	if !ok || len(rings) == 0 {
 		return nil, false, nil
 	}
@@ -216,12 +216,12 @@ func (o *osm) relation(ways []int64) (orb.Geometry, bool, error) {
 	return area, true, err
 }
 
-func osmID(kind datasets.OSMKind, id int64) string {
+func osmID(kind input.OSMKind, id int64) string {
 	return [...]string{"node/", "way/", "relation/"}[kind] + strconv.FormatInt(id, 10)
 }
 
 // tagText makes a JSON object of tags: values are text, unchanged.
-func tagText(tags []datasets.OSMTag) []byte {
+func tagText(tags []input.OSMTag) []byte {
 	size := len("{}")
 	for _, t := range tags {
 		size += len(t.Key) + len(t.Value) + 6

@@ -10,7 +10,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // smallOSM has a square with a hole, of four ways, and a shop.
@@ -101,15 +101,15 @@ func TestBadXML(t *testing.T) {
 		{"id", "<osm>" + node + `<node id="x" lat="9" lon="0"/></osm>`, 1, 1, nil},
 		{"node of a way", "<osm>" + node + `<way id="2"><nd ref="x"/></way></osm>`, 1, 1, nil},
 		{"member", "<osm>" + node + `<relation id="2"><member type="x" ref="1"/></relation></osm>`, 1, 1, nil},
-		{"cut", "<osm>" + node, 1, 0, datasets.ErrTruncated},
-		{"cut in an object", "<osm>" + node + "<node id='1'>", 1, 0, datasets.ErrTruncated},
-		{"syntax", "<osm>" + node + "<node id=1>", 1, 0, datasets.ErrSyntax},
-		{"ends", "<osm>" + node + "<way></node></osm>", 1, 0, datasets.ErrSyntax},
-		{"stray end", "<osm>" + node + "</way>", 1, 0, datasets.ErrSyntax},
-		{"changes", "<osmChange>" + node + "</osmChange>", 0, 0, datasets.ErrUnsupported},
-		{"Latin 1", "<?xml version='1.0' encoding='ISO-8859-1'?><osm></osm>", 0, 0, datasets.ErrUnsupported},
-		{"version", "<?xml version='1.1'?><osm></osm>", 0, 0, datasets.ErrUnsupported},
-		{"long", "<osm>" + node + "<!--" + strings.Repeat(" ", 2*maxElementBytes), 1, 0, datasets.ErrTooLarge},
+		{"cut", "<osm>" + node, 1, 0, input.ErrTruncated},
+		{"cut in an object", "<osm>" + node + "<node id='1'>", 1, 0, input.ErrTruncated},
+		{"syntax", "<osm>" + node + "<node id=1>", 1, 0, input.ErrSyntax},
+		{"ends", "<osm>" + node + "<way></node></osm>", 1, 0, input.ErrSyntax},
+		{"stray end", "<osm>" + node + "</way>", 1, 0, input.ErrSyntax},
+		{"changes", "<osmChange>" + node + "</osmChange>", 0, 0, input.ErrUnsupported},
+		{"Latin 1", "<?xml version='1.0' encoding='ISO-8859-1'?><osm></osm>", 0, 0, input.ErrUnsupported},
+		{"version", "<?xml version='1.1'?><osm></osm>", 0, 0, input.ErrUnsupported},
+		{"long", "<osm>" + node + "<!--" + strings.Repeat(" ", 2*maxElementBytes), 1, 0, input.ErrTooLarge},
 	} {
 		all, r, err := readAll(t, "x", c.text, Options{Format: OSMXML})
 		if len(all) != c.places || len(r.Bad()) != c.bad || !errors.Is(err, c.kind) {
@@ -123,15 +123,15 @@ func TestOSMMemory(t *testing.T) {
 		text string
 		most int64
 	}{
-		{"<osm><node id='1' lat='1' lon='1'/></osm>", firstNodes * osmNodeBytes},
-		{"<osm><way id='1'><nd ref='1'/></way></osm>", wayChunk + 2*firstNodes*wayPlaceBytes},
+		{"<osm><node id='1' lat='1' lon='1'/></osm>", 1024 * 16},
+		{"<osm><way id='1'><nd ref='1'/></way></osm>", wayChunk + 2*firstWays*wayPlaceBytes},
 	} {
 		_, _, err := readAll(t, "x.osm", c.text, Options{MemoryBytes: c.most})
 		if err != nil {
 			t.Error(err)
 		}
 		_, _, err = readAll(t, "x.osm", c.text, Options{MemoryBytes: c.most - 1})
-		if !errors.Is(err, datasets.ErrTooLarge) {
+		if !errors.Is(err, input.ErrTooLarge) {
 			t.Errorf("%s with %d bytes: %v", c.text, c.most-1, err)
 		}
 	}
@@ -145,10 +145,10 @@ func TestIsArea(t *testing.T) {
 		"natural=cliff landuse=quarry": true, "name=building": false, "": false,
 		"junction=roundabout": false, "barrier=fence": false, "barrier=wall": true,
 	} {
-		var all []datasets.OSMTag
+		var all []input.OSMTag
 		for _, tag := range strings.Fields(tags) {
 			k, v, _ := strings.Cut(tag, "=")
-			all = append(all, datasets.OSMTag{Key: []byte(k), Value: []byte(v)})
+			all = append(all, input.OSMTag{Key: []byte(k), Value: []byte(v)})
 		}
 		if got := isArea(all); got != want {
 			t.Errorf("%s: %v", tags, got)

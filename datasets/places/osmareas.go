@@ -3,7 +3,7 @@ package places
 import (
 	"slices"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // Which closed ways are areas
@@ -52,7 +52,7 @@ var areaRules = map[string]areaRule{
 }
 
 // isArea reports whether a closed way with these tags is an area.
-func isArea(tags []datasets.OSMTag) bool {
+func isArea(tags []input.OSMTag) bool {
 	area := false
 	for _, t := range tags {
 		if string(t.Key) == "area" {
@@ -72,9 +72,9 @@ func isArea(tags []datasets.OSMTag) bool {
 
 // isAreaRelation reports whether the ways of a relation are the outline of an
 // area: https://wiki.openstreetmap.org/wiki/Relation:multipolygon.
-func isAreaRelation(tags []datasets.OSMTag) bool {
+func isAreaRelation(tags []input.OSMTag) bool {
 	i := slices.IndexFunc(tags, isType)
 	return i >= 0 && (string(tags[i].Value) == "multipolygon" || string(tags[i].Value) == "boundary")
 }
 
-func isType(t datasets.OSMTag) bool { return string(t.Key) == "type" }
+func isType(t input.OSMTag) bool { return string(t.Key) == "type" }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // osmSource delivers the places that its osm made, until the input ends and no
@@ -22,7 +22,7 @@ type osmSource struct {
 }
 
 func newPBF(r io.Reader, o *osm, id string) *osmSource {
-	file := datasets.NewOSMFile(r)
+	file := input.NewOSMFile(r)
 	return &osmSource{
 		osm: o, id: id,
 		read:  func() error { return file.Next(o) },

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // osmWays are the nodes of ways, which relations look up by the way's id. A
@@ -29,14 +31,15 @@ type wayPlace struct {
 const (
 	wayPlaceBytes = 16
 	wayChunk      = 1 << 20
+	firstWays     = 1 << 10 // for a small file
 )
 
-func (l *osmWays) add(id int64, nodes []int64, memory *budget) error {
+func (l *osmWays) add(id int64, nodes []int64, memory *input.Budget) error {
 	most := binary.MaxVarintLen64 * (len(nodes) + 1)
 	n := len(l.chunks) - 1
 	if n < 0 || cap(l.chunks[n])-len(l.chunks[n]) < most {
 		size := max(wayChunk, most)
-		if err := memory.keep(int64(size), "the nodes of ways"); err != nil {
+		if err := memory.Keep(int64(size), "the nodes of ways"); err != nil {
 			return err
 		}
 		l.chunks = append(l.chunks, make([]byte, 0, size))
@@ -44,8 +47,8 @@ func (l *osmWays) add(id int64, nodes []int64, memory *budget) error {
 	}
 	if len(l.index) == l.charged {
 		// The slice at most doubles, and growing copies from its old half.
-		more := max(l.charged, firstNodes)
-		if err := memory.keep(wayPlaceBytes*int64(2*more), "the ids of ways"); err != nil {
+		more := max(l.charged, firstWays)
+		if err := memory.Keep(wayPlaceBytes*int64(2*more), "the ids of ways"); err != nil {
 			return err
 		}
 		l.charged += more

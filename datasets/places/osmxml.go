@@ -8,7 +8,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // OpenStreetMap XML (https://wiki.openstreetmap.org/wiki/OSM_XML)
@@ -39,15 +39,15 @@ type xmlReader struct {
 	start int64
 
 	nodes   []int64 // these are reused
-	tags    []datasets.OSMTag
-	members []datasets.OSMMember
+	tags    []input.OSMTag
+	members []input.OSMMember
 }
 
 func newXML(r io.Reader, o *osm, id string) *osmSource {
 	limit := &elementLimit{r: r}
 	x := &xmlReader{dec: xml.NewDecoder(limit), limit: limit, sink: o}
 	x.dec.CharsetReader = func(name string, _ io.Reader) (io.Reader, error) {
-		return nil, fmt.Errorf("%w: XML in %s, want UTF-8", datasets.ErrUnsupported, quote(name))
+		return nil, fmt.Errorf("%w: XML in %s, want UTF-8", input.ErrUnsupported, input.Quote(name))
 	}
 	return &osmSource{osm: o, id: id, read: x.object, where: x.where}
 }
@@ -61,11 +61,11 @@ func (x *xmlReader) token() (xml.Token, error) {
 	var bad *xml.SyntaxError
 	switch {
 	case errors.As(err, &bad):
-		return nil, fmt.Errorf("%w: line %d: %s", datasets.ErrSyntax, bad.Line, bad.Msg)
+		return nil, fmt.Errorf("%w: line %d: %s", input.ErrSyntax, bad.Line, bad.Msg)
 	case err == io.ErrUnexpectedEOF:
-		return nil, fmt.Errorf("%w: within an XML element", datasets.ErrTruncated)
+		return nil, fmt.Errorf("%w: within an XML element", input.ErrTruncated)
 	case err != nil && err != io.EOF && x.limit.failed == nil: // another version
-		return nil, fmt.Errorf("%w: %w", datasets.ErrUnsupported, err)
+		return nil, fmt.Errorf("%w: %w", input.ErrUnsupported, err)
 	}
 	return t, err
 }
@@ -78,7 +78,7 @@ func (x *xmlReader) object() error {
 		x.line = int64(line)
 		t, err := x.token()
 		if err == io.EOF {
-			return fmt.Errorf("%w: no </osm> at the end", datasets.ErrTruncated)
+			return fmt.Errorf("%w: no </osm> at the end", input.ErrTruncated)
 		}
 		if err != nil {
 			return err
@@ -88,7 +88,7 @@ func (x *xmlReader) object() error {
 			switch name := t.Name.Local; {
 			case !x.begun && name != "osm":
 				return fmt.Errorf("%w: XML of <%s>, want <osm>",
-					datasets.ErrUnsupported, quote(name))
+					input.ErrUnsupported, input.Quote(name))
 			case !x.begun:
 				x.begun = true
 			case name == "node" || name == "way" || name == "relation":
@@ -101,7 +101,7 @@ func (x *xmlReader) object() error {
 		case xml.EndElement:
 			if t.Name.Local != "osm" {
 				return fmt.Errorf("%w: </%s> without a beginning",
-					datasets.ErrSyntax, quote(t.Name.Local))
+					input.ErrSyntax, input.Quote(t.Name.Local))
 			}
 			return io.EOF
 		}
@@ -150,7 +150,7 @@ func (x *xmlReader) children(name string, each func(xml.StartElement)) error {
 	for n := 0; ; {
 		t, err := x.token()
 		if err == io.EOF {
-			return fmt.Errorf("%w: no </%s>", datasets.ErrTruncated, name)
+			return fmt.Errorf("%w: no </%s>", input.ErrTruncated, name)
 		}
 		if err != nil {
 			return err
@@ -159,11 +159,11 @@ func (x *xmlReader) children(name string, each func(xml.StartElement)) error {
 		case xml.StartElement:
 			if n++; n > maxChildren {
 				return fmt.Errorf("%w: <%s> with more than %d elements",
-					datasets.ErrTooLarge, name, maxChildren)
+					input.ErrTooLarge, name, maxChildren)
 			}
 			if each != nil && x.dec.InputOffset()-x.start > maxRecordBytes {
 				return fmt.Errorf("%w: <%s> with more than %d bytes",
-					datasets.ErrTooLarge, name, maxRecordBytes)
+					input.ErrTooLarge, name, maxRecordBytes)
 			}
 			if depth++; depth == 1 && each != nil {
 				each(t)
@@ -171,7 +171,7 @@ func (x *xmlReader) children(name string, each func(xml.StartElement)) error {
 		case xml.EndElement:
 			if depth == 0 && t.Name.Local != name {
 				return fmt.Errorf("%w: </%s> where </%s> should be",
-					datasets.ErrSyntax, quote(t.Name.Local), name)
+					input.ErrSyntax, input.Quote(t.Name.Local), name)
 			}
 			if depth--; depth < 0 {
 				return nil
@@ -183,7 +183,7 @@ func (x *xmlReader) children(name string, each func(xml.StartElement)) error {
 func (x *xmlReader) child(t xml.StartElement) error {
 	switch t.Name.Local {
 	case "tag":
-		x.tags = append(x.tags, datasets.OSMTag{
+		x.tags = append(x.tags, input.OSMTag{
 			Key: []byte(attr(t.Attr, "k")), Value: []byte(attr(t.Attr, "v")),
 		})
 	case "nd":
@@ -193,10 +193,10 @@ func (x *xmlReader) child(t xml.StartElement) error {
 	case "member":
 		kind, known := kinds[attr(t.Attr, "type")]
 		if !known {
-			return fmt.Errorf("%w: member of type %s", datasets.ErrSyntax, quote(attr(t.Attr, "type")))
+			return fmt.Errorf("%w: member of type %s", input.ErrSyntax, input.Quote(attr(t.Attr, "type")))
 		}
 		ref, err := x.integer(t.Attr, "ref")
-		x.members = append(x.members, datasets.OSMMember{
+		x.members = append(x.members, input.OSMMember{
 			ID: ref, Kind: kind, Role: []byte(attr(t.Attr, "role")),
 		})
 		return err
@@ -204,8 +204,8 @@ func (x *xmlReader) child(t xml.StartElement) error {
 	return nil
 }
 
-var kinds = map[string]datasets.OSMKind{
-	"node": datasets.OSMNode, "way": datasets.OSMWay, "relation": datasets.OSMRelation,
+var kinds = map[string]input.OSMKind{
+	"node": input.OSMNode, "way": input.OSMWay, "relation": input.OSMRelation,
 }
 
 func attr(attrs []xml.Attr, name string) string {
@@ -221,7 +221,7 @@ func (x *xmlReader) integer(attrs []xml.Attr, name string) (int64, error) {
 	text := attr(attrs, name)
 	v, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s=%s, want a 64-bit integer", datasets.ErrSyntax, name, quote(text))
+		return 0, fmt.Errorf("%w: %s=%s, want a 64-bit integer", input.ErrSyntax, name, input.Quote(text))
 	}
 	return v, nil
 }
@@ -231,7 +231,7 @@ func degrees(attrs []xml.Attr, name string, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(math.Abs(v) <= most) {
 		return 0, fmt.Errorf("%w: %s=%s, want degrees from %v to %v",
-			datasets.ErrSyntax, name, quote(text), -most, most)
+			input.ErrSyntax, name, input.Quote(text), -most, most)
 	}
 	return v, nil
 }
@@ -247,7 +247,7 @@ type elementLimit struct {
 func (l *elementLimit) Read(b []byte) (int, error) {
 	if l.read-l.element > maxElementBytes {
 		l.failed = fmt.Errorf("%w: an XML element of more than %d bytes",
-			datasets.ErrTooLarge, maxElementBytes)
+			input.ErrTooLarge, maxElementBytes)
 		return 0, l.failed
 	}
 	n, err := l.r.Read(b)

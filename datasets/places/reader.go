@@ -20,9 +20,8 @@ type Reader struct {
 	close  []func() error
 	err    error // final
 
-	total                          int64
-	read                           *atomic.Int64
-	places, noGeometry, incomplete atomic.Int64
+	total                                int64
+	read, places, noGeometry, incomplete atomic.Int64
 
 	mu       sync.Mutex // guards the following fields
 	badCount int64

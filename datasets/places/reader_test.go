@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // readAll reads text, and returns the places delivered before an error.
@@ -69,7 +69,7 @@ func TestBadRecords(t *testing.T) {
 		t.Fatalf("%v, %v", all, err)
 	}
 	bad := r.Bad()
-	if len(bad) != 1 || bad[0].Line != 2 || bad[0].Name != "x" || !errors.Is(bad[0], datasets.ErrSyntax) {
+	if len(bad) != 1 || bad[0].Line != 2 || bad[0].Name != "x" || !errors.Is(bad[0], input.ErrSyntax) {
 		t.Fatalf("%v", bad)
 	}
 	want := Stats{Read: int64(len(threeLines)), Total: -1, Places: 2, NoGeometry: 1, Bad: 1}
@@ -176,18 +176,18 @@ func TestPacked(t *testing.T) {
 		}
 		// A truncated or broken input is distinguished from a complete one.
 		_, _, err = readAll(t, "x.geojsonl", p[:len(p)-9], Options{Format: GeoJSONSeq})
-		if !errors.Is(err, datasets.ErrTruncated) {
+		if !errors.Is(err, input.ErrTruncated) {
 			t.Errorf("%s, cut: %v", kind, err)
 		}
 		broken := []byte(p)
 		broken[len(broken)/2] ^= 0x55
 		_, _, err = readAll(t, "x.geojsonl", string(broken), Options{Format: GeoJSONSeq})
-		if !errors.Is(err, datasets.ErrSyntax) && !errors.Is(err, datasets.ErrTruncated) {
+		if !errors.Is(err, input.ErrSyntax) && !errors.Is(err, input.ErrTruncated) {
 			t.Errorf("%s, broken: %v", kind, err)
 		}
 	}
 	_, _, err := readAll(t, "x.csv", "PK\x03\x04xx", Options{})
-	if !errors.Is(err, datasets.ErrUnsupported) || !strings.Contains(err.Error(), "zip") {
+	if !errors.Is(err, input.ErrUnsupported) || !strings.Contains(err.Error(), "zip") {
 		t.Errorf("zip: %v", err)
 	}
 }
@@ -230,11 +230,11 @@ func TestOptions(t *testing.T) {
 		{Separator: '"'}, {Separator: 'é'}, {Format: GeoJSON, Separator: ';'},
 	} {
 		_, err := NewReader(strings.NewReader("{}"), "x", o)
-		if !errors.Is(err, datasets.ErrOption) && !errors.Is(err, datasets.ErrFormat) {
+		if !errors.Is(err, input.ErrOption) && !errors.Is(err, input.ErrFormat) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := Open(t.TempDir(), Options{}); !errors.Is(err, datasets.ErrUnsupported) {
+	if _, err := Open(t.TempDir(), Options{}); !errors.Is(err, input.ErrUnsupported) {
 		t.Errorf("a directory: %v", err)
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "x"), Options{}); !errors.Is(err, os.ErrNotExist) {

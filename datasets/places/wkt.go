@@ -8,7 +8,7 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/wkt"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // decodeWKT reads well-known text (OGC 06-103r4), with the SRID that PostGIS
@@ -19,25 +19,25 @@ func (p *Place) decodeWKT(text string) (err error) {
 	if srid, rest, ok := strings.Cut(text, ";"); ok {
 		if !strings.EqualFold(srid, "SRID=4326") {
 			return fmt.Errorf("%w: %s, want SRID=4326 or none",
-				datasets.ErrUnsupported, quote(srid))
+				input.ErrUnsupported, input.Quote(srid))
 		}
 		text = rest
 	}
 	var to altitudes
 	whole := text
 	if text, err = cutWKT(text, &to); err != nil {
-		return fmt.Errorf("%s: %w", quote(whole), err)
+		return fmt.Errorf("%s: %w", input.Quote(whole), err)
 	}
 	if text == "" || strings.EqualFold(strings.Join(strings.Fields(text), " "), "POINT EMPTY") {
 		return nil
 	}
 	if strings.Count(text, "(") > 0 && depth(text) > maxWKTDepth {
 		return fmt.Errorf("%w: WKT nested deeper than %d brackets",
-			datasets.ErrUnsupported, maxWKTDepth)
+			input.ErrUnsupported, maxWKTDepth)
 	}
 	g, err := wkt.Unmarshal(text)
 	if err != nil {
-		return fmt.Errorf("%w: %s: %w", datasets.ErrSyntax, quote(whole), err)
+		return fmt.Errorf("%w: %s: %w", input.ErrSyntax, input.Quote(whole), err)
 	}
 	return p.set(g, &to)
 }
@@ -128,6 +128,6 @@ func (n *normaliser) list(points []orb.Point, least int) {
 
 func (n *normaliser) fail(format string, args ...any) {
 	if n.err == nil {
-		n.err = fmt.Errorf("%w: "+format, append([]any{datasets.ErrSyntax}, args...)...)
+		n.err = fmt.Errorf("%w: "+format, append([]any{input.ErrSyntax}, args...)...)
 	}
 }

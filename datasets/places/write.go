@@ -12,7 +12,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // WriteOptions say how to write CSV; with the zero value the first places decide.
@@ -54,12 +54,12 @@ func Write(w io.Writer, f Format, all iter.Seq2[Place, error], opts WriteOptions
 		n, err = writeGeoJSON(out, f, all)
 	case CSV:
 		if opts.WKT && opts.LonLat {
-			return 0, fmt.Errorf("places: %w: WKT and LonLat are both given, want one", datasets.ErrOption)
+			return 0, fmt.Errorf("places: %w: WKT and LonLat are both given, want one", input.ErrOption)
 		}
 		n, err = writeCSV(out, all, opts)
 	default:
 		return 0, fmt.Errorf("places: %w: writing format %s, want one of %s, %s, %s",
-			datasets.ErrUnsupported, quote(f), GeoJSON, GeoJSONSeq, CSV)
+			input.ErrUnsupported, input.Quote(f), GeoJSON, GeoJSONSeq, CSV)
 	}
 	if failed := out.Flush(); err == nil && failed != nil {
 		err = fmt.Errorf("places: writing: %w", failed)
@@ -83,7 +83,7 @@ func writeGeoJSON(out *bufio.Writer, f Format, all iter.Seq2[Place, error]) (n i
 			text = append(text, between...)
 		}
 		if text, err = AppendFeature(text, p); err != nil {
-			return n, fmt.Errorf("places: writing place %d, id %s: %w", n+1, quote(p.ID), err)
+			return n, fmt.Errorf("places: writing place %d, id %s: %w", n+1, input.Quote(p.ID), err)
 		}
 		if _, err := out.Write(text); err != nil {
 			return n, fmt.Errorf("places: writing: %w", err)
@@ -114,7 +114,7 @@ func AppendFeature(dst []byte, p Place) ([]byte, error) {
 	var compact bytes.Buffer // line ends would end the feature's line
 	if err := json.Compact(&compact, p.Properties); err != nil || compact.Bytes()[0] != '{' {
 		return dst, fmt.Errorf("%w: properties %s, want a JSON object",
-			datasets.ErrSyntax, quote(p.Properties))
+			input.ErrSyntax, input.Quote(p.Properties))
 	}
 	return append(append(dst, compact.Bytes()...), '}'), nil
 }
@@ -124,7 +124,7 @@ func (p *Place) appendGeometry(dst []byte) ([]byte, error) {
 	w := geometryWriter{z: p.Altitudes, high: p.Altitudes != nil}
 	dst, err := w.geometry(dst, p.Geometry)
 	if err == nil && (w.short || len(w.z) > 0) {
-		err = fmt.Errorf("%w: %d altitudes, want one for each position", datasets.ErrOption, len(p.Altitudes))
+		err = fmt.Errorf("%w: %d altitudes, want one for each position", input.ErrOption, len(p.Altitudes))
 	}
 	return dst, err
 }
@@ -173,7 +173,7 @@ func (w *geometryWriter) coordinates(dst []byte, g orb.Geometry) ([]byte, error)
 			return w.coordinates(dst, p)
 		})
 	}
-	return dst, fmt.Errorf("%w: a geometry of type %T", datasets.ErrUnsupported, g)
+	return dst, fmt.Errorf("%w: a geometry of type %T", input.ErrUnsupported, g)
 }
 
 func appendList[E any](dst []byte, all []E, one func([]byte, E) ([]byte, error)) ([]byte, error) {
@@ -193,7 +193,7 @@ func appendList[E any](dst []byte, all []E, one func([]byte, E) ([]byte, error))
 func (w *geometryWriter) point(dst []byte, p orb.Point) ([]byte, error) {
 	for i, v := range p {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return dst, fmt.Errorf("%w: coordinate %v, want a finite number", datasets.ErrSyntax, v)
+			return dst, fmt.Errorf("%w: coordinate %v, want a finite number", input.ErrSyntax, v)
 		}
 		dst = append(dst, "[,"[i])
 		dst = strconv.AppendFloat(dst, v, 'f', -1, 64)
@@ -208,7 +208,7 @@ func (w *geometryWriter) point(dst []byte, p orb.Point) ([]byte, error) {
 	z := w.z[0]
 	w.z = w.z[1:]
 	if math.IsInf(z, 0) {
-		return dst, fmt.Errorf("%w: altitude %v, want a finite number", datasets.ErrSyntax, z)
+		return dst, fmt.Errorf("%w: altitude %v, want a finite number", input.ErrSyntax, z)
 	}
 	if !math.IsNaN(z) { // a position with an altitude
 		dst = strconv.AppendFloat(append(dst, ','), z, 'f', -1, 64)

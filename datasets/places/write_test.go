@@ -14,7 +14,7 @@ import (
 	"github.com/paulmach/orb"
 	"pgregory.net/rapid"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 func each(all []Place) iter.Seq2[Place, error] {
@@ -205,7 +205,7 @@ func TestLateColumns(t *testing.T) {
 	} {
 		var b strings.Builder
 		n, err := Write(&b, CSV, each(append(make([]Place, firstPlaces), late)), WriteOptions{})
-		if n != firstPlaces || !errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), "late") {
+		if n != firstPlaces || !errors.Is(err, input.ErrOption) || !strings.Contains(err.Error(), "late") {
 			t.Errorf("%d, %v", n, err)
 		}
 	}
@@ -233,7 +233,7 @@ func TestGeometryColumns(t *testing.T) {
 			switch {
 			case c.head != "" && (err != nil || lines[0] != c.head || lines[len(lines)-1] != c.final):
 				t.Errorf("%+v: %s, ..., %s, %v, want %s, ..., %s", c.opts, lines[0], lines[len(lines)-1], err, c.head, c.final)
-			case c.head == "" && (len(all) > 1 || c.opts.LonLat) && (!errors.Is(err, datasets.ErrOption) || !strings.Contains(err.Error(), c.final)):
+			case c.head == "" && (len(all) > 1 || c.opts.LonLat) && (!errors.Is(err, input.ErrOption) || !strings.Contains(err.Error(), c.final)):
 				t.Errorf("%+v: %v, want %s", c.opts, err, c.final)
 			}
 		}
@@ -287,7 +287,7 @@ func TestWriteErrors(t *testing.T) {
 			t.Errorf("%s: %d, %v, %q", f, n, err, b.String())
 		}
 	}
-	if _, err := Write(io.Discard, OSMPBF, each(some), WriteOptions{}); !errors.Is(err, datasets.ErrUnsupported) {
+	if _, err := Write(io.Discard, OSMPBF, each(some), WriteOptions{}); !errors.Is(err, input.ErrUnsupported) {
 		t.Errorf("pbf: %v", err)
 	}
 	for _, p := range []Place{

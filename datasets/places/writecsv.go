@@ -15,7 +15,7 @@ import (
 	"github.com/paulmach/orb"
 	"github.com/paulmach/orb/encoding/wkt"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // firstPlaces decide the columns of a CSV file. They are held in memory, so
@@ -153,7 +153,7 @@ func (t *tableWriter) write(p Place) error {
 			if !known && !t.given {
 				return fmt.Errorf("%w: property %s is none of the columns, which the first"+
 					" %d places set; name the columns (WriteOptions.Columns, --fields)",
-					datasets.ErrOption, quote(name), firstPlaces)
+					input.ErrOption, input.Quote(name), firstPlaces)
 			}
 			if !known {
 				return nil
@@ -173,7 +173,7 @@ func (t *tableWriter) write(p Place) error {
 }
 
 func (t *tableWriter) failed(i int64, p Place, err error) error {
-	return fmt.Errorf("places: writing place %d, id %s: %w", i+1, quote(p.ID), err)
+	return fmt.Errorf("places: writing place %d, id %s: %w", i+1, input.Quote(p.ID), err)
 }
 
 func (t *tableWriter) geometry(of *Place) error {
@@ -201,11 +201,11 @@ func (t *tableWriter) geometry(of *Place) error {
 			why = ""
 		}
 		return fmt.Errorf("%w: %s has no room in columns lon and lat%s; ask for WKT (WriteOptions.WKT, --geometry wkt) or GeoJSON",
-			datasets.ErrOption, what, why)
+			input.ErrOption, what, why)
 	}
 	for i, v := range p {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Errorf("%w: coordinate %v, want a finite number", datasets.ErrSyntax, v)
+			return fmt.Errorf("%w: coordinate %v, want a finite number", input.ErrSyntax, v)
 		}
 		t.row[1+i] = strconv.FormatFloat(v, 'f', -1, 64)
 	}
@@ -220,16 +220,16 @@ func eachProperty(properties json.RawMessage, each func(string, json.RawMessage)
 	dec := json.NewDecoder(bytes.NewReader(properties))
 	open, err := dec.Token()
 	if err != nil || open != json.Delim('{') {
-		return fmt.Errorf("%w: properties %s, want a JSON object", datasets.ErrSyntax, quote(properties))
+		return fmt.Errorf("%w: properties %s, want a JSON object", input.ErrSyntax, input.Quote(properties))
 	}
 	for dec.More() {
 		key, err := dec.Token()
 		if err != nil {
-			return fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+			return fmt.Errorf("%w: %w", input.ErrSyntax, err)
 		}
 		var value json.RawMessage
 		if err := dec.Decode(&value); err != nil {
-			return fmt.Errorf("%w: %w", datasets.ErrSyntax, err)
+			return fmt.Errorf("%w: %w", input.ErrSyntax, err)
 		}
 		if err := each(key.(string), value); err != nil { // a key always is a string
 			return err

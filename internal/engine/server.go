@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/web"
 )
 
@@ -84,9 +84,9 @@ func (r *Room) Describe() web.EngineInfo {
 		info.Cores = float64(runtime.NumCPU())
 	}
 	for _, t := range st.Transports {
-		info.Transports = append(info.Transports, web.EngineTransport{Name: t.Transport, Words: bench.DescribeTransport(t.Transport), Detail: t.Detail})
+		info.Transports = append(info.Transports, web.EngineTransport{Name: t.Transport, Words: names.Transport(t.Transport), Detail: t.Detail})
 	}
-	info.Transports = append(info.Transports, web.EngineTransport{Name: catfish.TransportTCP, Words: bench.DescribeTransport(catfish.TransportTCP)})
+	info.Transports = append(info.Transports, web.EngineTransport{Name: catfish.TransportTCP, Words: names.Transport(catfish.TransportTCP)})
 	if info.Load.Allowed {
 		info.Load.Policies = policies()
 		for name, f := range st.Features {

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -54,6 +55,9 @@ const (
 func NewSlots(n int) *Slots {
 	return &Slots{free: n, by: map[string]*waiters{}, alone: n == 1, poller: netpoll.Poller{Every: Quantum / 10}}
 }
+
+// NewLongSlots returns the Slots of a server's long jobs: half of the processors.
+func NewLongSlots() *Slots { return NewSlots(max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // Join adds a job. If it may run at once, now is true; otherwise granted is
 // called when it may, from any goroutine, and must not wait. The caller of

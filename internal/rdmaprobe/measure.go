@@ -4,8 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
+	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -14,9 +13,8 @@ import (
 const warmup = 5
 
 // latency measures single requests.
-func (p *pair) latency(ctx context.Context, op rdma.Op, size int, d time.Duration) (*hdrhistogram.Histogram, error) {
-	// Two digits, as package bench: quantiles are right within 1 %.
-	hist := hdrhistogram.New(1, patience.Nanoseconds(), 2)
+func (p *pair) latency(ctx context.Context, op rdma.Op, size int, d time.Duration) (*latency.Distribution, error) {
+	hist := latency.New()
 	wr := p.request(op, 0, size)
 	begin := time.Now()
 	end := begin.Add(d/warmup + d)
@@ -26,9 +24,8 @@ func (p *pair) latency(ctx context.Context, op rdma.Op, size int, d time.Duratio
 		if err != nil {
 			return nil, err
 		}
-		if now.After(begin) || hist.TotalCount() == 0 {
-			// Clamped, so that it cannot fail.
-			_ = hist.RecordValue(min(max(took, 1), patience).Nanoseconds())
+		if now.After(begin) || hist.Count() == 0 {
+			hist.Record(took)
 		}
 		now = time.Now()
 		if err := ctx.Err(); err != nil {

@@ -110,9 +110,9 @@ func (p *pair) run(ctx context.Context, op rdma.Op, size int, d time.Duration, r
 	if err != nil {
 		return err
 	}
-	r.Samples = hist.TotalCount()
-	r.P50Us = float64(hist.ValueAtQuantile(50)) / 1e3
-	r.P99Us = float64(hist.ValueAtQuantile(99)) / 1e3
+	r.Samples = hist.Count()
+	r.P50Us = float64(hist.Quantile(0.5)) / 1e3
+	r.P99Us = float64(hist.Quantile(0.99)) / 1e3
 	if r.PerSecond, err = p.rate(ctx, op, size, d); err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // row is one error. A zero column is taken from a later row: an error may wrap two
@@ -44,18 +44,18 @@ var table = []row{
 	{rstar.ErrBadRect, BadRect, invalidArgument, ReasonBadRect, http.StatusBadRequest},
 	{ErrTooLarge, TooLarge, resourceExhausted, ReasonResultTooLarge, http.StatusBadRequest},
 
-	{store.ErrUnknownCollection, UnknownCollection, notFound, ReasonNoCollection, http.StatusNotFound},
-	{store.ErrCollectionExists, CollectionExists, alreadyExists, ReasonExists, http.StatusConflict},
+	{fault.ErrUnknownCollection, UnknownCollection, notFound, ReasonNoCollection, http.StatusNotFound},
+	{fault.ErrCollectionExists, CollectionExists, alreadyExists, ReasonExists, http.StatusConflict},
 	{ErrKind, Kind, failedPrecondition, ReasonKind, http.StatusNotFound},
-	{store.ErrOptions, Options, invalidArgument, ReasonBadField, http.StatusBadRequest},
-	{store.ErrName, Name, invalidArgument, ReasonBadField, http.StatusBadRequest},
+	{fault.ErrOptions, Options, invalidArgument, ReasonBadField, http.StatusBadRequest},
+	{names.ErrName, Name, invalidArgument, ReasonBadField, http.StatusBadRequest},
 
 	// A watch that ended. ErrSwapped is an ErrLagged, which may be an ErrTrimmed.
-	{store.ErrSwapped, 0, aborted, ReasonSwapped, http.StatusGone},
-	{store.ErrLagged, Lagged, outOfRange, ReasonLagged, http.StatusGone},
-	{disk.ErrTrimmed, Trimmed, outOfRange, ReasonNotKept, http.StatusGone},
-	{disk.ErrAhead, Ahead, outOfRange, ReasonAhead, http.StatusGone},
-	{store.ErrWatchLimit, WatchLimit, resourceExhausted, ReasonWatchLimit, http.StatusServiceUnavailable},
+	{fault.ErrSwapped, 0, aborted, ReasonSwapped, http.StatusGone},
+	{fault.ErrLagged, Lagged, outOfRange, ReasonLagged, http.StatusGone},
+	{fault.ErrTrimmed, Trimmed, outOfRange, ReasonNotKept, http.StatusGone},
+	{fault.ErrAhead, Ahead, outOfRange, ReasonAhead, http.StatusGone},
+	{fault.ErrWatchLimit, WatchLimit, resourceExhausted, ReasonWatchLimit, http.StatusServiceUnavailable},
 
 	{kv.ErrNotFound, NotFound, notFound, ReasonNoFeature, http.StatusNotFound},
 	{kv.ErrExists, Exists, alreadyExists, ReasonFeatureExists, http.StatusConflict},
@@ -71,8 +71,8 @@ var table = []row{
 	{feature.ErrRange, 0, 0, "", http.StatusUnprocessableEntity},
 	{feature.ErrInvalidGeometry, 0, 0, "", http.StatusUnprocessableEntity},
 	{record.ErrTooLarge, RecordTooLarge, invalidArgument, ReasonFeatureTooLarge, http.StatusRequestEntityTooLarge},
-	{store.ErrFeature, Feature, invalidArgument, ReasonBadProperties, http.StatusUnprocessableEntity},
-	{store.ErrQuery, Query, invalidArgument, ReasonBadField, http.StatusBadRequest},
+	{fault.ErrFeature, Feature, invalidArgument, ReasonBadProperties, http.StatusUnprocessableEntity},
+	{fault.ErrQuery, Query, invalidArgument, ReasonBadField, http.StatusBadRequest},
 
 	{rstar.ErrSlabFull, SlabFull, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
 	{record.ErrFull, RecordsFull, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
@@ -80,16 +80,16 @@ var table = []row{
 	{cuckoo.ErrTooManyAlike, TooManyAlike, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
 
 	// Later it may succeed.
-	{disk.ErrReadOnly, ReadOnly, unavailable, ReasonReadOnly, http.StatusServiceUnavailable},
-	{store.ErrPaused, Paused, unavailable, ReasonPaused, http.StatusServiceUnavailable},
+	{fault.ErrReadOnly, ReadOnly, unavailable, ReasonReadOnly, http.StatusServiceUnavailable},
+	{fault.ErrPaused, Paused, unavailable, ReasonPaused, http.StatusServiceUnavailable},
 	{ErrBusy, Busy, resourceExhausted, ReasonBusy, http.StatusServiceUnavailable},
 	{limits.ErrExceeded, Busy, resourceExhausted, ReasonBusy, http.StatusServiceUnavailable},
 	{fastmsg.ErrBusy, Busy, resourceExhausted, ReasonBusy, http.StatusServiceUnavailable},
 	{ErrNotReady, NotReady, unavailable, ReasonLoading, http.StatusServiceUnavailable},
 	{rstar.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
 	{kv.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
-	{store.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
-	{disk.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
+	{fault.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
+	{fault.ErrDiskClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
 
 	{rstar.ErrCheck, Check, internal, ReasonInternal, http.StatusInternalServerError},
 }

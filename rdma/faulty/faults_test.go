@@ -6,16 +6,18 @@ import (
 	"math"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unsafe"
 
 	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rdma/faulty"
-	"github.com/catfish-index/catfish/rdma/rdmatest/inmem"
+	"github.com/catfish-index/catfish/rdma/soft"
 )
 
-const patience = time.Minute
+const (
+	patience = time.Minute
+	anyPort  = "127.0.0.1:0"
+)
 
 // conn is a connection from a faulty device to a plain one.
 type conn struct {
@@ -34,9 +36,8 @@ func must[T any](v T, err error) T {
 
 func dial(t *testing.T, opt faulty.Options) *conn {
 	t.Helper()
-	f := inmem.New()
-	target := f.Open()
-	c := &conn{dev: faulty.Wrap(f.Open(), opt)}
+	target := must(soft.Open(soft.Options{}))
+	c := &conn{dev: faulty.Wrap(must(soft.Open(soft.Options{})), opt)}
 	t.Cleanup(func() {
 		_ = c.dev.Close()
 		_ = target.Close()
@@ -44,7 +45,7 @@ func dial(t *testing.T, opt faulty.Options) *conn {
 	const all = rdma.LocalWrite | rdma.RemoteRead | rdma.RemoteWrite
 	c.local, c.far = must(c.dev.Register(1<<16, all)), must(target.Register(1<<16, all))
 	c.cq, c.targetCQ = must(c.dev.CreateCQ(1)), must(target.CreateCQ(1))
-	l := must(target.Listen(f.Addr()))
+	l := must(target.Listen(anyPort))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -176,135 +177,125 @@ func failed(t *testing.T, c *conn) {
 }
 
 func TestFailedRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opt := faulty.Options{Seed: 5, FailedRequest: 0.02, FailStatus: rdma.StatusRemoteKey}
-		var first int
-		for round := range 2 { // the same request fails each time
-			c := dial(t, opt)
-			ok, status := run(t, c, 2000)
-			if status != rdma.StatusRemoteKey || c.dev.Count(faulty.FailedRequest) != 1 {
-				t.Fatalf("after %d: %v, %d failed", ok, status, c.dev.Count(faulty.FailedRequest))
-			}
-			failed(t, c)
-			if round == 0 {
-				first = ok
-			} else if ok != first {
-				t.Errorf("request %d failed, request %d with the same seed", ok, first)
-			}
+	opt := faulty.Options{Seed: 5, FailedRequest: 0.02, FailStatus: rdma.StatusRemoteKey}
+	var first int
+	for round := range 2 { // the same request fails each time
+		c := dial(t, opt)
+		ok, status := run(t, c, 2000)
+		if status != rdma.StatusRemoteKey || c.dev.Count(faulty.FailedRequest) != 1 {
+			t.Fatalf("after %d: %v, %d failed", ok, status, c.dev.Count(faulty.FailedRequest))
 		}
-	})
+		failed(t, c)
+		if round == 0 {
+			first = ok
+		} else if ok != first {
+			t.Errorf("request %d failed, request %d with the same seed", ok, first)
+		}
+	}
 }
 
 func TestDropAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := dial(t, faulty.Options{DropAfter: 100})
-		if ok, status := run(t, c, 200); ok != 99 || status != rdma.StatusPeerLost {
-			t.Errorf("dropped after %d: %v", ok, status)
-		}
-		failed(t, c)
-	})
+	c := dial(t, faulty.Options{DropAfter: 100})
+	if ok, status := run(t, c, 200); ok != 99 || status != rdma.StatusPeerLost {
+		t.Errorf("dropped after %d: %v", ok, status)
+	}
+	failed(t, c)
 }
 
 func TestDropOnCommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := dial(t, faulty.Options{})
-		if c.dev.DropPeer(c.target) {
-			t.Error("dropped another device's queue pair")
+	c := dial(t, faulty.Options{})
+	if c.dev.DropPeer(c.target) {
+		t.Error("dropped another device's queue pair")
+	}
+	// 300 events: more than the target takes, so some are outstanding.
+	n := 0
+	for ; ; n++ {
+		if _, err := c.q.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, ID: uint64(n)}}); err != nil {
+			break
 		}
-		// 300 events: more than the target takes, so some are outstanding.
-		n := 0
-		for ; ; n++ {
-			if _, err := c.q.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, ID: uint64(n)}}); err != nil {
-				break
-			}
+	}
+	if !c.dev.DropPeer(c.q) || c.dev.Count(faulty.DroppedPeer) != 1 {
+		t.Error("not dropped")
+	}
+	for i, got := range take(t, c.cq, n) {
+		if got.ID != uint64(i) {
+			t.Fatalf("completion %d is of request %d", i, got.ID)
 		}
-		if !c.dev.DropPeer(c.q) || c.dev.Count(faulty.DroppedPeer) != 1 {
-			t.Error("not dropped")
-		}
-		for i, got := range take(t, c.cq, n) {
-			if got.ID != uint64(i) {
-				t.Fatalf("completion %d is of request %d", i, got.ID)
-			}
-		}
-		for take(t, c.targetCQ, 1)[0].Status == rdma.StatusOK {
-			// what arrived before
-		}
-		if c.q.Err() == nil || c.target.Err() == nil {
-			t.Error("Err is nil after a drop")
-		}
-	})
+	}
+	for take(t, c.targetCQ, 1)[0].Status == rdma.StatusOK {
+		// what arrived before
+	}
+	if c.q.Err() == nil || c.target.Err() == nil {
+		t.Error("Err is nil after a drop")
+	}
 }
 
 // TestHarmlessFaultsOccur: each fault is counted, and nothing is lost.
 func TestHarmlessFaultsOccur(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		opt := harmless
-		opt.FullQueue, opt.LateCompletion, opt.HeldWait = 0.2, 0.2, 0.2
-		c := dial(t, opt)
-		if ok, status := run(t, c, 300); ok != 300 {
-			t.Fatalf("request %d: %v", ok, status)
+	opt := harmless
+	opt.FullQueue, opt.LateCompletion, opt.HeldWait = 0.2, 0.2, 0.2
+	c := dial(t, opt)
+	if ok, status := run(t, c, 300); ok != 300 {
+		t.Fatalf("request %d: %v", ok, status)
+	}
+	for _, f := range []faulty.Fault{faulty.LateCompletion, faulty.TornRead,
+		faulty.FullQueue, faulty.HeldWait} {
+		if c.dev.Count(f) == 0 {
+			t.Errorf("no %v in 300 requests", f)
 		}
-		for _, f := range []faulty.Fault{faulty.LateCompletion, faulty.TornRead,
-			faulty.FullQueue, faulty.HeldWait} {
-			if c.dev.Count(f) == 0 {
-				t.Errorf("no %v in 300 requests", f)
-			}
-		}
-	})
+	}
 }
 
 // TestRatesAreBounded: a rate above 1 means always, one below 0 means never.
 func TestRatesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := dial(t, faulty.Options{TornRead: 7, FailedRequest: math.NaN(), FullQueue: -1})
-		if ok, status := run(t, c, 20); ok != 20 {
-			t.Fatalf("request %d: %v", ok, status)
-		}
-		if n := c.dev.Count(faulty.TornRead); n != 20 {
-			t.Errorf("%d of 20 reads torn", n)
-		}
-		if c.dev.Count(faulty.FullQueue) != 0 {
-			t.Error("a negative rate injected a fault")
-		}
-	})
+	c := dial(t, faulty.Options{TornRead: 7, FailedRequest: math.NaN(), FullQueue: -1})
+	if ok, status := run(t, c, 20); ok != 20 {
+		t.Fatalf("request %d: %v", ok, status)
+	}
+	if n := c.dev.Count(faulty.TornRead); n != 20 {
+		t.Errorf("%d of 20 reads torn", n)
+	}
+	if c.dev.Count(faulty.FullQueue) != 0 {
+		t.Error("a negative rate injected a fault")
+	}
 }
 
 // TestReorder: with two queue pairs' completions in the queue, some are
 // polled before those that arrived earlier.
 func TestReorder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := inmem.New()
-		target, d := f.Open(), faulty.Wrap(f.Open(), faulty.Options{Seed: 1, Reorder: 1})
-		t.Cleanup(func() { _ = d.Close(); _ = target.Close() })
-		l, far := must(target.Listen(f.Addr())), must(target.CreateCQ(1))
-		cq := must(d.CreateCQ(1))
-		next := map[rdma.QueuePair]uint64{}
-		for range 2 {
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				req := must(l.Accept(context.Background()))
-				must(req.Accept(rdma.QPConfig{SendCQ: far, RecvCQ: far}, nil))
-			}()
-			q := must(d.Dial(context.Background(), l.Addr(), rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil))
-			<-done
-			next[q] = 0
+	target := must(soft.Open(soft.Options{}))
+	d := faulty.Wrap(must(soft.Open(soft.Options{})), faulty.Options{Seed: 1, Reorder: 1})
+	t.Cleanup(func() { _ = d.Close(); _ = target.Close() })
+	l, far := must(target.Listen(anyPort)), must(target.CreateCQ(1))
+	cq := must(d.CreateCQ(1))
+	next := map[rdma.QueuePair]uint64{}
+	for range 2 {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			req := must(l.Accept(context.Background()))
+			must(req.Accept(rdma.QPConfig{SendCQ: far, RecvCQ: far}, nil))
+		}()
+		q := must(d.Dial(context.Background(), l.Addr(), rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, nil))
+		<-done
+		next[q] = 0
+	}
+	// Most of these are in the queue when it is polled, since all have arrived.
+	for deadline := time.Now().Add(patience); d.Count(faulty.Reorder) == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("nothing was reordered")
 		}
-		for q := range next {
+		for q, first := range next {
 			for i := range uint64(50) {
-				must(q.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, ID: i}}))
+				must(q.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, ID: first + i}}))
 			}
 		}
-		synctest.Wait() // both have completions in the queue when it is polled
+		take(t, far, 100)
 		for _, c := range take(t, cq, 100) {
 			if c.ID != next[c.QP] {
 				t.Fatalf("completion %d of a queue pair is of request %d", next[c.QP], c.ID)
 			}
 			next[c.QP]++
 		}
-		take(t, far, 100)
-		if d.Count(faulty.Reorder) == 0 {
-			t.Error("nothing was reordered")
-		}
-	})
+	}
 }

@@ -8,13 +8,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/rdmatest/inmem"
+	"github.com/catfish-index/catfish/rdma/rdmatest/internal/inmem"
 )
 
 func TestMain(m *testing.M) {
 	// One bug leaks a goroutine.
 	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("github.com/catfish-index/catfish/rdma/rdmatest/inmem.(*queuePair).closeLocked.func1"))
+		goleak.IgnoreAnyFunction("github.com/catfish-index/catfish/rdma/rdmatest/internal/inmem.(*queuePair).closeLocked.func1"))
 }
 
 func config(f *inmem.Fabric) Config {

@@ -19,20 +19,9 @@ import (
 // that may hold the other one's mu. So cutting takes no lock: it stores the
 // reason in cutFor and ends the NIC goroutine's socket read.
 
-const (
-	// leastRate is the rate, in bytes per second, at which a peer must at
-	// least send a frame that it began, and read from its stream.
-	leastRate = 64 << 10
-
-	// freeBytes of an outbox are not counted: messages and heartbeats need
-	// that much. So a queue pair without large answers is never cut.
-	freeBytes = 32 << 10
-)
-
-// transferTime is the time of n bytes at leastRate.
-func transferTime(n int) time.Duration {
-	return time.Duration(n) * time.Second / leastRate
-}
+// freeBytes of an outbox are not counted: messages and heartbeats need
+// that much. So a queue pair without large answers is never cut.
+const freeBytes = 32 << 10
 
 // admit opens the accounts of a queue pair that a listener accepts.
 func (q *queuePair) admit() error {
@@ -71,16 +60,7 @@ func (q *queuePair) cutErr() error {
 func (q *queuePair) settleLocked() error {
 	o := &q.box
 	n := max(cap(o.buf)+cap(o.spare)+o.sendingCap-freeBytes, 0)
-	switch {
-	case n < o.held:
-		q.unsent.Give(int64(o.held - n))
-	case n > o.held:
-		if err := q.unsent.Take(int64(n - o.held)); err != nil {
-			return err
-		}
-	}
-	o.held = n
-	return nil
+	return limits.Hold(q.unsent, nil, &o.held, int64(n))
 }
 
 // trimTicks is the number of the monitor's ticks after which unneeded
@@ -107,5 +87,5 @@ func stalled(err error, sent, n int, begun time.Time) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %d of %d bytes in %v, wanted %d bytes a second",
-		ErrStalled, sent, n, time.Since(begun).Round(time.Millisecond), leastRate)
+		ErrStalled, sent, n, time.Since(begun).Round(time.Millisecond), limits.LeastRate)
 }

@@ -223,9 +223,9 @@ func TestUnreadAnswers(t *testing.T) {
 }
 
 // TestSlowReader: a peer that takes a little in every StallTimeout, but less
-// than leastRate, is ended when all sent bytes should have arrived.
+// than limits.LeastRate, is ended when all sent bytes should have arrived.
 func TestSlowReader(t *testing.T) {
-	for _, rate := range []int{leastRate / 2, 2 * leastRate} {
+	for _, rate := range []int{limits.LeastRate / 2, 2 * limits.LeastRate} {
 		t.Run(fmt.Sprintf("rate=%d", rate), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const window = 1 << 20
@@ -259,13 +259,13 @@ func TestSlowReader(t *testing.T) {
 					<-time.After(100 * time.Millisecond)
 				}
 				took := time.Since(start)
-				if rate > leastRate {
+				if rate > limits.LeastRate {
 					if got < window {
 						t.Fatalf("%d of %d bytes arrived: %v", got, window, s.q.Err())
 					}
 					return
 				}
-				if most := DefaultStallTimeout + transferTime(window) + time.Second; took > most {
+				if most := DefaultStallTimeout + limits.TransferTime(window) + time.Second; took > most {
 					t.Errorf("ended after %v, want at most %v", took, most)
 				}
 				if e := take(t, s.recv, 1)[0]; e.Status != rdma.StatusPeerLost {

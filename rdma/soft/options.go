@@ -22,14 +22,14 @@ const (
 	DefaultHandshakeTimeout = 5 * time.Second
 
 	// DefaultFrameTimeout is the time that a peer has to complete a frame
-	// that it began, in addition to the time that leastRate allows for its
+	// that it began, in addition to the time that limits.LeastRate allows for its
 	// payload.
-	DefaultFrameTimeout = 5 * time.Second
+	DefaultFrameTimeout = limits.FrameTimeout
 
-	// DefaultStallTimeout bounds how long a peer may leave writeChunk
+	// DefaultStallTimeout bounds how long a peer may leave limits.WriteChunk
 	// bytes unread. Bytes sent at once must be taken within that time plus
-	// their time at leastRate.
-	DefaultStallTimeout = 10 * time.Second
+	// their time at limits.LeastRate.
+	DefaultStallTimeout = limits.StallTimeout
 
 	// DefaultKeepAlive is the silence after which an idle connection is
 	// probed: 1,000 of them cost 200 small frames a second.
@@ -63,7 +63,7 @@ type Options struct {
 
 	HandshakeTimeout time.Duration // the whole of Dial; the hello in Accept
 	FrameTimeout     time.Duration // for a frame that has begun to arrive
-	StallTimeout     time.Duration // for a peer that does not read; more by leastRate
+	StallTimeout     time.Duration // for a peer that does not read; more by limits.LeastRate
 	KeepAlive        time.Duration // probes idle connections; negative: never
 	// PeerTimeout is the time within which a silent peer's outstanding
 	// requests are flushed. Default rdma.PeerTimeout, which the verbs

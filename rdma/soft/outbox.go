@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/direct"
+	"github.com/catfish-index/catfish/internal/limits"
 )
 
 // outbox collects frames and sends them, many in one system call.
@@ -36,7 +37,8 @@ type outbox struct {
 	sending int    // bytes of the buffer being sent
 	// sendingCap is that buffer's capacity, held the bytes accounted
 	// for (bounds.go).
-	sendingCap, held int
+	sendingCap int
+	held       int64
 	// peak is the most bytes sent at once in the last ticks of the monitor.
 	peak, ticks int
 	writing     bool
@@ -59,11 +61,6 @@ const (
 	// inlineRounds bounds how long a poster sends for others: the first round
 	// has its own frames, the second those that arrived meanwhile.
 	inlineRounds = 2
-
-	// writeChunk is how many bytes a blocking send passes at once, and the
-	// peer must accept within Options.StallTimeout. All sent bytes must be
-	// taken at leastRate, too.
-	writeChunk = 256 << 10
 
 	// keepBuffer is the largest buffer that is kept for reuse: a batch
 	// of 256 Reads of 2 KiB and more.
@@ -179,9 +176,9 @@ func (q *queuePair) handOver(b []byte, n int) {
 func (q *queuePair) drain(b []byte, n int) {
 	for {
 		begun, from := time.Now(), n
-		end := begun.Add(q.dev.opt.StallTimeout + transferTime(len(b)-n))
+		end := begun.Add(q.dev.opt.StallTimeout + limits.TransferTime(len(b)-n))
 		for n < len(b) {
-			k := min(len(b)-n, writeChunk)
+			k := min(len(b)-n, limits.WriteChunk)
 			by := time.Now().Add(q.dev.opt.StallTimeout)
 			if end.Before(by) {
 				by = end

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rdma"
 )
 
@@ -211,7 +212,7 @@ func (r *reader) read(b []byte) (int, error) {
 func (r *reader) deadline(n int) error {
 	r.timed = true
 	return r.setDeadline(time.Now().Add(r.q.dev.opt.FrameTimeout +
-		transferTime(n)))
+		limits.TransferTime(n)))
 }
 
 // setDeadline must not undo an interrupt, which comes after dead is set

@@ -7,6 +7,8 @@ import (
 
 	cerrors "github.com/cockroachdb/errors"
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/catfish-index/catfish/internal/fault"
 )
 
 // Errors. All are wrapped, with the values and limits in question.
@@ -14,18 +16,18 @@ var (
 	// ErrReadOnly: a write failed, the cause is wrapped, too. The entries of the
 	// Commit that returns it are not in, now or later, so trying again is safe. It
 	// succeeds once the database has recovered, which the database attempts regularly.
-	ErrReadOnly = errors.New("disk: no writes until the data directory can be written again")
+	ErrReadOnly = fault.ErrReadOnly
 	// ErrClosed: Close was called. Nothing was done.
-	ErrClosed = errors.New("disk: closed")
+	ErrClosed = fault.ErrDiskClosed
 	// ErrInDoubt: Close or GiveUp was called while a Commit waited for a failed
 	// disk. When the data directory is opened again, the batch may be in it, whole, or
 	// not at all, as after a crash: look before trying again.
 	ErrInDoubt = errors.New("disk: closed before it was known whether the write is on disk")
 	// ErrTrimmed: entries of the log that were asked for are no longer kept.
-	ErrTrimmed = errors.New("disk: no longer in the log")
+	ErrTrimmed = fault.ErrTrimmed
 	// ErrAhead: a revision that was asked for is not of this history: it is above the
 	// last one, or was given before a backup was restored.
-	ErrAhead = errors.New("disk: revision of another history")
+	ErrAhead = fault.ErrAhead
 	// ErrNoLog: Options.IDsOnly keeps none.
 	ErrNoLog = errors.New("disk: no log is kept")
 	// ErrFormat: the data directory was written by another version.

@@ -1,5 +1,5 @@
 // Command importgraph draws which package of this repository imports which,
-// and fails if an import runs upwards:
+// those of the modules bench and test too, and fails if an import runs upwards:
 //
 //	go run ./importgraph [-C DIR] [-levels FILE] [-format text|mermaid] [-all]
 //
@@ -20,6 +20,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -73,43 +74,58 @@ func run(w io.Writer, dir, levels, format string, all bool) error {
 	return bad
 }
 
-// graph has the imports of each package, without the module's path.
+// graph has the imports of each package, without the root module's path.
 type graph map[string][]string
 
-// load runs go list, with the tag ofi and without: a file of either kind may
-// import a package that the other does not.
+// load lists the packages of the module in dir, and of those in its folders bench and
+// test, if there are.
 func load(dir string) (graph, error) {
 	g := graph{}
+	root, err := exec.Command("go", "list", "-C", dir, "-m").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -m: %w", err)
+	}
+	for _, module := range []string{".", "bench", "test"} {
+		path := filepath.Join(dir, module)
+		if _, err := os.Stat(filepath.Join(path, "go.mod")); err != nil {
+			continue // In commits with another layout it is part of the root module.
+		}
+		if err := g.list(path, strings.TrimSpace(string(root))+"/"); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// list runs go list in one module, with the tag ofi and without: a file of either kind
+// may import a package that the other does not.
+func (g graph) list(dir, prefix string) error {
 	for _, tags := range []string{"", "ofi"} {
 		cmd := exec.Command("go", "list", "-tags", tags, "-f",
-			`{{.Module.Path}} {{.ImportPath}} {{join .Imports " "}}`, "./...")
+			`{{.ImportPath}} {{join .Imports " "}}`, "./...")
 		cmd.Dir, cmd.Stderr = dir, os.Stderr
 		// Listing compiles nothing, so cgo's files need no compiler.
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOWORK=off")
 		out, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("go list: %w", err)
+			return fmt.Errorf("go list: %w", err)
 		}
 		for line := range strings.Lines(string(out)) {
 			f := strings.Fields(line)
-			name := func(path string) (string, bool) {
-				rest, ok := strings.CutPrefix(path, f[0]+"/")
-				return rest, ok
-			}
-			from, ok := name(f[1])
+			from, ok := strings.CutPrefix(f[0], prefix)
 			if !ok {
 				continue // a package at the module's root
 			}
 			g[from] = append(g[from], nil...)
-			for _, path := range f[2:] {
-				if to, ok := name(path); ok && !slices.Contains(g[from], to) {
+			for _, path := range f[1:] {
+				if to, ok := strings.CutPrefix(path, prefix); ok && !slices.Contains(g[from], to) {
 					g[from] = append(g[from], to)
 				}
 			}
 			slices.Sort(g[from])
 		}
 	}
-	return g, nil
+	return nil
 }
 
 // row is one level of the drawing.

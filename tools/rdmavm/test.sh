@@ -52,6 +52,7 @@ for p in cuckoo record kv; do
 done
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/fastmsg.test" ./fastmsg
 CGO_ENABLED=1 $go build -tags ofi -buildvcs=false -o "$tmp/share/catfish" ./cmd/catfish
+(cd bench && CGO_ENABLED=1 $go build -tags ofi -buildvcs=false -o "$tmp/share/catfish-bench" ./cmd/catfish-bench)
 
 # The guest's device first, so that its failure is not mistaken for ours.
 "$here/run.sh" "$here/selfcheck" 60

@@ -50,11 +50,11 @@ func equalToCEL(text, condition string, has Properties, features []*store.Found)
 	}
 	byTree := store.Query{Where: e.Where}
 	byCEL := store.Query{Filter: condition}
-	a, err := byTree.Prepare(feature.Geographic)
+	a, err := byTree.Prepare(feature.Geographic, filters)
 	if err != nil {
 		return err
 	}
-	b, err := byCEL.Prepare(feature.Geographic)
+	b, err := byCEL.Prepare(feature.Geographic, filters)
 	if err != nil {
 		return fmt.Errorf("%s: %w", condition, err)
 	}

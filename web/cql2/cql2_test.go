@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // any1 accepts any name.
@@ -24,6 +26,8 @@ func named(names ...string) (p Properties) {
 	return p
 }
 
+var filters = filter.NewCache(100, filter.Options{})
+
 // matches reports whether a filter is true of a feature.
 func matches(t *testing.T, e *Filter, f *store.Found) bool {
 	t.Helper()
@@ -32,7 +36,7 @@ func matches(t *testing.T, e *Filter, f *store.Found) bool {
 
 func matchesQuery(t *testing.T, q store.Query, f *store.Found) bool {
 	t.Helper()
-	p, err := q.Prepare(feature.Geographic)
+	p, err := q.Prepare(feature.Geographic, filters)
 	if err != nil {
 		t.Fatalf("%s: %v", q.Filter, err)
 	}
@@ -58,7 +62,7 @@ func treeOf(s string, has Properties) *Filter {
 
 func foundOf(t *testing.T, f store.Feature) *store.Found {
 	t.Helper()
-	_, value, err := store.Encode(f, feature.Geographic)
+	_, value, err := query.Encode(f, feature.Geographic)
 	if err != nil {
 		t.Fatal(err)
 	}

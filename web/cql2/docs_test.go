@@ -48,7 +48,7 @@ func TestTableOfLanguages(t *testing.T) {
 			t.Errorf("%s: %v, %+v\nand %s: %+v", codes[2], err, b, codes[1], a)
 		}
 		q := store.Query{Filter: codes[0]}
-		if _, err := q.Prepare(0); err != nil {
+		if _, err := q.Prepare(0, filters); err != nil {
 			t.Errorf("%s: %v", codes[0], err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // geometry is the property that spatial predicates compare.
@@ -55,7 +56,7 @@ func (t *translator) area(n *node) (a *store.Area, r feature.Relation, in *featu
 		p, ok := other.geometry.(orb.Point)
 		t.failUnless(ok, other, "%v, want a POINT in S_DWITHIN", other)
 		metres := t.metres(n.args[2])
-		a = store.Circle(p[0], p[1], metres)
+		a = query.Circle(p[0], p[1], metres)
 	} else {
 		t.failUnless(isInstance(other), other, "%v, want %s", other, geometries)
 		r, a = relations[n.op][swapped], t.areaOf(other)
@@ -86,13 +87,13 @@ func (t *translator) areaOf(n *node) *store.Area {
 	case nil:
 		t.failUnless(len(n.bbox) == 4 || len(n.bbox) == 6, n, "a BBOX of %d numbers, want 4 or 6", len(n.bbox))
 		v, half := n.bbox, len(n.bbox)/2
-		return store.Box(v[0], v[1], v[half], v[half+1])
+		return query.Box(v[0], v[1], v[half], v[half+1])
 	case orb.Point: // a box without area
-		return store.Box(g[0], g[1], g[0], g[1])
+		return query.Box(g[0], g[1], g[0], g[1])
 	}
 	g, err := feature.Normalise(n.geometry, feature.Options{Space: feature.Geographic})
 	if err != nil {
 		t.fail(n, "%v", err)
 	}
-	return store.Polygon(g)
+	return query.Polygon(g)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // andorra returns a collection of the country's 29,149 places, streets and buildings.
@@ -73,7 +74,7 @@ func TestAndorra(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := 0
-		err = c.Search(t.Context(), store.Query{Area: store.Box(a.longitude(0), a.latitude(extent), a.longitude(extent), a.latitude(0))},
+		err = c.Search(t.Context(), store.Query{Area: query.Box(a.longitude(0), a.latitude(extent), a.longitude(extent), a.latitude(0))},
 			func(f *store.Found) (bool, error) {
 				if want++; !got[string(f.ID)] {
 					t.Errorf("%d/%d/%d: %s is not there", z, x, y, f.ID)

@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Errors. A returned error wraps one of them, or one of store's.
@@ -164,7 +165,7 @@ func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing
 	if b.MaxFeatures > 0 {
 		d.most = min(d.most, b.MaxFeatures)
 	}
-	q, err := c.Prepare(store.Query{Area: store.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Where: o.Where, Pace: o.Pace, Hold: o.Hold})
+	q, err := c.Prepare(store.Query{Area: query.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Where: o.Where, Pace: o.Pace, Hold: o.Hold})
 	d.q = q
 	return d, err
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -45,7 +46,7 @@ func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, 
 	if err := geographic(c); err != nil {
 		return nil, 0, err
 	}
-	q, err := c.Prepare(store.Query{Area: store.Box(west, south, east, north), Filter: o.Filter, Where: o.Where, Pace: o.Pace, Hold: o.Hold})
+	q, err := c.Prepare(store.Query{Area: query.Box(west, south, east, north), Filter: o.Filter, Where: o.Where, Pace: o.Pace, Hold: o.Hold})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -125,7 +126,7 @@ func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (
 func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	g := &d.grid
 	d.q, err = d.c.Prepare(store.Query{
-		Area:   store.Box(g.X[0], g.Y[0], min(g.X[len(g.X)-1], 180), min(g.Y[len(g.Y)-1], MaxLatitude)),
+		Area:   query.Box(g.X[0], g.Y[0], min(g.X[len(g.X)-1], 180), min(g.Y[len(g.Y)-1], MaxLatitude)),
 		Filter: d.o.Filter, Where: d.o.Where, Pace: d.o.Pace, Hold: d.o.Hold,
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestCounts: cells do not overlap, are whole, meet the area, and have as many
@@ -33,7 +34,7 @@ func TestCounts(t *testing.T) {
 			}
 			sum := 0
 			for i, at := range cells {
-				n, err := c.Count(t.Context(), store.Query{Filter: filter, Area: store.Box(at.West, at.South, at.East, at.North)})
+				n, err := c.Count(t.Context(), store.Query{Filter: filter, Area: query.Box(at.West, at.South, at.East, at.North)})
 				if err != nil {
 					t.Fatal(err)
 				}

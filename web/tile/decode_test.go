@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/gogo/protobuf/proto"
 	"github.com/paulmach/orb/encoding/mvt/vectortile"
 )
 
@@ -25,7 +24,7 @@ func decode(t testing.TB, data []byte, name string) []decoded {
 		return nil
 	}
 	var tile vectortile.Tile
-	if err := proto.Unmarshal(data, &tile); err != nil {
+	if err := tile.Unmarshal(data); err != nil {
 		t.Fatal(err)
 	}
 	if len(tile.Layers) != 1 {

@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 func open(t testing.TB, o store.Options) *store.Store {
@@ -312,7 +313,7 @@ func TestClustersSum(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, filter := range []string{"", "properties.even"} {
-					want, err := c.Count(t.Context(), store.Query{Filter: filter, Area: store.Box(
+					want, err := c.Count(t.Context(), store.Query{Filter: filter, Area: query.Box(
 						a.longitude(0), a.latitude(extent), a.longitude(extent), a.latitude(0))})
 					if err != nil {
 						t.Fatal(err)

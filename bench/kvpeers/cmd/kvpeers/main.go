@@ -25,11 +25,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/bench/kvpeers"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 func main() {

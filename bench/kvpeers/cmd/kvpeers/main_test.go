@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/child"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/bench/kvpeers"
 	"github.com/catfish-index/catfish/datasets/ycsb"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/child"
 )
 
 func TestParse(t *testing.T) {

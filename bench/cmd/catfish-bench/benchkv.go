@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench/kv"
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/cli"
+)
+
+type benchKVFlags struct {
+	cfg                       kv.Config
+	keys, seed                uint64
+	valueBytes                int
+	mix, dist, server, client string
+	json, profile             string
+}
+
+func newBenchKV(a *app) *cobra.Command {
+	var f benchKVFlags
+	c := &cobra.Command{
+		Use:   "kv",
+		Short: "Compare schemes on records by key",
+		Long: `Compare schemes on records by key, with YCSB's operations: A is half reads and
+half updates, B has 5 % updates, C reads only, D inserts 5 % and reads the latest,
+F is half reads and half read-modify-writes. Server and clients are processes of
+their own, pinned to the given cores; each scheme gets a fresh server, which the
+clients load, and the same operations.
+
+Of the schemes, tcp and fast ask the server, and so does fetch, which reads the
+answers itself; offload reads the key index and the record; offload-cached reads
+records by references that it keeps, too; paper and cost choose. All others of
+bench run go as well.
+
+Every value that is read is checked: that it was written for its key, and that it
+is not older than one that was seen before. Wrong answers are counted and make
+the command fail.
+
+The table goes to standard output, or to standard error with --json -. bench/kvpeers
+measures Redis and memcached in the same rounds.`,
+		Example: `  catfish bench kv --mix B --keys 10000000 --server-cpus 0 --client-cpus 1 --transport shm
+  catfish bench kv --mix C --scheme fast,offload,offload-cached --batch 64
+  catfish bench kv --mix A --dist uniform --value-bytes 1024 --repeat 5 --json rows.jsonl`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := f.config()
+			if err == nil {
+				err = noTransport(cmd.Flags(), cfg.Transport, cfg.Schemes)
+			}
+			if err != nil {
+				return err
+			}
+			return a.benchKV(cmd.Context(), cfg, f.json, f.profile)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.mix, "mix", "A", "A, B, C, D or F, or percents of read, update, insert and rmw: read=90,update=10")
+	fs.Uint64Var(&f.keys, "keys", 1_000_000, "keys that are loaded before")
+	fs.IntVar(&f.valueBytes, "value-bytes", 32, "bytes of a value")
+	fs.StringVar(&f.dist, "dist", "", "uniform, zipf or latest; empty: latest with mix D, zipf with others")
+	fs.StringSliceVar(&f.cfg.Schemes, "scheme", kv.DefaultSchemes, "schemes to run, in this order")
+	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
+	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
+	fs.IntVar(&f.cfg.Batch, "batch", 1, "keys that are read by one call, if more than one by GetMany")
+	fs.IntVar(&f.cfg.Shards, "shards", 0, cli.ShardsUsage(""))
+	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections are dealt to")
+	fs.DurationVar(&f.cfg.Duration, "duration", 5*time.Second, "measured time per run")
+	fs.DurationVar(&f.cfg.Warmup, "warmup", time.Second, "time before it that is not measured")
+	fs.IntVar(&f.cfg.Repeat, "repeat", 1, "runs per scheme; the rows hold medians and spreads")
+	fs.StringVar(&f.cfg.Transport, "transport", "auto", "auto, shm, soft or ofi; scheme tcp always uses tcp")
+	cli.FabricFlags(c, (*catfish.Fabric)(&f.cfg.Fabric))
+	coreFlags(c, &f.server, &f.client)
+	fs.Uint64Var(&f.seed, "seed", 1, "of keys and operations")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per scheme to this file, - for standard output")
+	fs.StringVar(&f.profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
+	cli.Complete(c, "mix", "A", "B", "C", "D", "F")
+	cli.Complete(c, "dist", "uniform", "zipf", "latest")
+	cli.CompleteList(c, "scheme", cli.Policies()[1:]...)
+	cli.Complete(c, "transport", "auto", "shm", "soft", "ofi")
+	return c
+}
+
+// config checks what depends on the command line; package kv checks the rest.
+func (f *benchKVFlags) config() (kv.Config, error) {
+	cfg := f.cfg
+	cfg.Commit = cli.Commit()
+	var err error
+	if cfg.Workload, err = kv.Workload(f.mix, f.dist); err != nil {
+		return cfg, err
+	}
+	if err := cli.WantMore(
+		cli.Typed("keys", f.keys == 0),
+		cli.Typed("value-bytes", f.valueBytes == 0),
+		cli.Typed("clients", cfg.Clients == 0),
+		cli.Typed("in-flight", cfg.InFlight == 0),
+		cli.Typed("client-procs", cfg.Procs == 0),
+		cli.Typed("batch", cfg.Batch == 0),
+		cli.Typed("duration", cfg.Duration == 0),
+		cli.Typed("repeat", cfg.Repeat == 0),
+		cli.Typed("scheme", len(cfg.Schemes) == 0),
+	); err != nil {
+		return cfg, err
+	}
+	cfg.Workload.Keys, cfg.Workload.ValueBytes, cfg.Workload.Seed = f.keys, f.valueBytes, f.seed
+	if err := checkTransport(cfg.Transport); err != nil {
+		return cfg, err
+	}
+	cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(f.server, f.client)
+	return cfg, err
+}
+
+// benchKV runs and prints, as bench does.
+func (a *app) benchKV(ctx context.Context, cfg kv.Config, file, profile string) error {
+	known := catfish.Schemes()[1:]
+	if err := cfg.Validate(known); err != nil {
+		return err
+	}
+	spawn, err := spawner(profile)
+	if err != nil {
+		return err
+	}
+	table, rowsTo, closeRows, err := a.rowsTo(file)
+	if err != nil {
+		return err
+	}
+	defer closeRows()
+	var failed error
+	rows, err := kv.Run(ctx, cfg, func(string) child.Spawn { return spawn }, known,
+		func(note string) { fmt.Fprintln(a.Err, note) },
+		func(r kv.Row) {
+			if rowsTo != nil && failed == nil {
+				failed = r.WriteJSON(rowsTo)
+			}
+		})
+	if tableErr := kv.WriteTable(table, rows); err == nil {
+		err = tableErr
+	}
+	if err == nil {
+		err = failed
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/bench/kv"
+	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/cli"
+	"github.com/catfish-index/catfish/internal/cli/clitest"
+	"github.com/catfish-index/catfish/internal/longer"
+)
+
+// TestBenchKVFlags: the typed values are measured, and invalid flags are
+// refused before anything starts.
+func TestBenchKVFlags(t *testing.T) {
+	f := benchKVFlags{
+		mix: "D", keys: 10, valueBytes: 64, seed: 3,
+		cfg: kv.Config{
+			Schemes: []string{"fast"}, Clients: 1, InFlight: 2, Procs: 1, Batch: 4, Duration: 1e9, Repeat: 2, Transport: "shm",
+		},
+	}
+	cfg, err := f.config()
+	if w := cfg.Workload; err != nil || w.Mix != ycsb.MixD || w.Dist != ycsb.Latest || w.Theta != ycsb.Theta ||
+		w.Keys != 10 || w.ValueBytes != 64 || w.Seed != 3 || cfg.Batch != 4 || cfg.Commit == "" || len(cfg.ServerCPUs)+len(cfg.ClientCPUs) == 1 {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+	for says, args := range map[string]string{
+		"mix \"X\"":                    "--mix X",
+		"add up to 50":                 "--mix read=50",
+		"mix E scans":                  "--mix E",
+		"distribution \"pareto\"":      "--dist pareto",
+		"--keys is empty or 0":         "--keys 0",
+		"a whole number from 0":        "--keys many",
+		"--value-bytes is empty or 0":  "--value-bytes 0",
+		"values of -1":                 "--value-bytes -1",
+		"--batch is empty or 0":        "--batch 0",
+		"batch is 2000":                "--batch 2000",
+		"shards is 65":                 "--shards 65",
+		"--in-flight is empty or 0":    "--in-flight 0",
+		"client-procs is 9":            "--client-procs 9",
+		"unknown scheme \"quick\"":     "--scheme quick",
+		"listed twice":                 "--scheme fast,fast",
+		"--transport \"pigeon\"":       "--transport pigeon",
+		"cannot run on transport":      "--transport tcp --scheme fast",
+		"--server-cpus: bad list":      "--server-cpus x",
+		"--duration is empty or 0":     "--duration 0s",
+		"repeat is -1":                 "--repeat -1",
+		"--fabric-device does nothing": "--transport shm --fabric-device x",
+	} {
+		clitest.Fail(t, cli.ExitUsage, append([]string{"bench", "kv"}, strings.Fields(args)...), says, "--help' for usage.")
+	}
+}
+
+// benchKVCase is one call of bench kv.
+type benchKVCase struct {
+	schemes    []string
+	mix, batch string
+	warmup     time.Duration
+	shards     int
+}
+
+// One call, several schemes: one JSON object each, with consistent figures, and the
+// figures that each scheme must show.
+func TestBenchKV(t *testing.T) {
+	for _, c := range []benchKVCase{
+		{[]string{"tcp", "fast", "fetch", "offload"}, "C", "1", 100 * time.Millisecond, 0},
+		// The client keeps references to records without a write in the last second; it
+		// knows their age to a second.
+		{[]string{"offload-cached"}, "C", "1", 2100 * time.Millisecond, 0},
+		{[]string{"tcp", "fast", "offload", "offload-cached"}, "B", "8", 100 * time.Millisecond, 2},
+	} {
+		longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error { return c.measure(t, d) })
+	}
+}
+
+// measure runs c for d. It returns as an error the checks for which d may have been too
+// short: a scheme did nothing in it, or had no time to keep references.
+func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
+	out := clitest.Succeed(t, "bench", "kv", "--shards", strconv.Itoa(c.shards), "--scheme", strings.Join(c.schemes, ","), "--mix", c.mix, "--keys", "3000", "--value-bytes", "100",
+		"--clients", "3", "--in-flight", "2", "--client-procs", "2", "--batch", c.batch, "--duration", d.String(), "--warmup", c.warmup.String(),
+		"--seed", "5", "--transport", "shm", "--json", "-")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != len(c.schemes) {
+		t.Fatalf("%d rows, want %d: %s", len(lines), len(c.schemes), out)
+	}
+	for i, l := range lines {
+		r := clitest.Decode[kv.Row](t, l)
+		transport := "shm"
+		if r.Scheme == "tcp" {
+			transport = "tcp"
+		}
+		if r.Scheme != c.schemes[i] || r.Transport != transport || r.Mix != c.mix || r.Shards != c.shards || r.Dist != "zipf" || r.Keys != 3000 || r.ValueBytes != 100 {
+			t.Errorf("%+v", r)
+		}
+		if r.ByOp["read"].Count == 0 || r.OpsPerS <= 0 || r.Checked == 0 {
+			short = errors.Join(short, fmt.Errorf("%s: %d reads, %v operations/s, %d were checked", r.Scheme, r.ByOp["read"].Count, r.OpsPerS, r.Checked))
+			continue
+		}
+		if r.P50Us > r.P99Us || r.Bytes <= 0 || r.Results != 1 || r.Wrong != 0 || r.LoadFactor <= 0 || r.LoadFactor > 1 {
+			t.Errorf("%s: %+v", r.Scheme, r)
+		}
+		offloads, cached := strings.HasPrefix(r.Scheme, "offload"), r.Scheme == "offload-cached" && c.batch == "1"
+		if (r.Offload == 1) != offloads || (r.Offload == 0) == offloads || (r.Reads > r.AnswerReads) != offloads ||
+			r.Scheme != "offload-cached" && r.PointerHits > 0 {
+			t.Errorf("%s, batch %s: offload share %v, %v reads, %v hits, %d gets", r.Scheme, c.batch, r.Offload, r.Reads, r.PointerHits, r.ByOp["read"].Count)
+		}
+		// The client decides by its own measurements how many answers it fetches.
+		if fetch := r.Scheme == "fetch"; fetch && r.Reads != r.AnswerReads || r.AnswersMissed > r.AnswerReads ||
+			!fetch && r.AnswerReads+r.AnswerChanges > 0 {
+			t.Errorf("%s: %v reads of answers, %v in vain, %v changes", r.Scheme, r.AnswerReads, r.AnswersMissed, r.AnswerChanges)
+		}
+		if cached && r.PointerHits == 0 {
+			short = errors.Join(short, fmt.Errorf("%s: no get of %d by a kept reference", r.Scheme, r.ByOp["read"].Count))
+		}
+	}
+	return short
+}

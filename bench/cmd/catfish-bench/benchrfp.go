@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/bench/rfp"
+	"github.com/catfish-index/catfish/internal/cli"
+)
+
+type rfpFlags struct {
+	sim       simFlags // cluster and --set
+	tables    []string
+	json, out string
+	seed      uint64
+}
+
+func newBenchRFP(a *app) *cobra.Command {
+	f := rfpFlags{sim: simFlags{cluster: rfp.Cluster, chosen: func(string) bool { return false }}}
+	c := &cobra.Command{
+		Use:   "rfp",
+		Short: "Simulate RFP's figures, and answers that clients fetch",
+		Long: `Simulate the figures of RFP (Remote Fetching Paradigm, Su et al.): a server
+whose answers clients read out of its memory, beside one that writes them, on
+a simulated cluster of ConnectX-3 cards. Each printed number stands beside the
+simulated one; further tables simulate Catfish's own fetched answers. Every
+figure is simulated. It takes seconds.
+
+--set changes numbers of the cluster, which 'catfish bench sim --print-cluster
+connectx3' prints. --out writes the page docs/papers/rfp-simulated.md; --json a
+row for each number.`,
+		Example: `  catfish bench rfp
+  catfish bench rfp --table peaks,latencies --json rows.jsonl
+  catfish bench rfp --table card --set server.nic.post_wait_ns=0`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.benchRFP(cmd.Context(), &f) },
+	}
+	fs := c.Flags()
+	fs.StringSliceVar(&f.tables, "table", nil, "tables to simulate; empty: all")
+	fs.StringArrayVar(&f.sim.set, "set", nil, "change a number of the cluster, as in server.nic.out_mops=4; repeatable")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per number to this file, - for standard output")
+	fs.StringVar(&f.out, "out", "", "write the tables to this file instead of standard output")
+	fs.Uint64Var(&f.seed, "seed", 1, "of keys and chance")
+	cli.CompleteList(c, "table", rfp.Parts()...)
+	return c
+}
+
+// benchRFP opens the file of --json first: a typing error there costs nothing. It opens
+// the file of --out only when the page is complete; until then the old content remains.
+func (a *app) benchRFP(ctx context.Context, f *rfpFlags) (err error) {
+	cl, err := f.sim.open()
+	if err != nil {
+		return err
+	}
+	table, rowsTo, closeRows, err := a.rowsTo(f.json)
+	if err != nil {
+		return err
+	}
+	defer closeRows()
+	page, err := rfp.Predict(ctx, cl, f.seed, f.tables, func(s string) { fmt.Fprintln(a.Err, s) })
+	if len(page.Tables) == 0 {
+		return err
+	}
+	if rowsTo != nil {
+		err = errors.Join(err, page.WriteJSON(rowsTo))
+	}
+	if f.out == "" {
+		return errors.Join(err, page.Write(table))
+	}
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(f.out)
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return errors.Join(page.Write(file), file.Close())
+}

@@ -1,0 +1,463 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/micro"
+	"github.com/catfish-index/catfish/bench/paper"
+	"github.com/catfish-index/catfish/bench/report"
+	"github.com/catfish-index/catfish/bench/sim"
+	"github.com/catfish-index/catfish/internal/cli"
+	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// simFlags are the flags of bench sim.
+type simFlags struct {
+	cluster  string
+	set      []string
+	schemes  []string
+	clients  []int
+	inFlight int
+	spec     sim.Spec
+	mix      string
+	inserts  bench.Inserts
+	duration time.Duration
+	warmup   time.Duration
+	seed     uint64
+	json     string
+	sample   time.Duration
+	plots    string
+	joinAt   time.Duration
+	first    int
+	table    bool
+	figure   string
+	fit      string
+	check    string
+	strategy rstar.Strategy
+	chosen   func(flag string) bool // typed, not a default
+	insert   bool
+	backoff  policy.Backoff
+	printed  string
+}
+
+func newBenchSim(a *app) *cobra.Command {
+	var f simFlags
+	c := &cobra.Command{
+		Use:   "sim",
+		Short: "Simulate schemes on a cluster that is not here",
+		Long: `Simulate schemes on a cluster that is not here: the real policies and real
+searches of a real tree, on cores, cards and links that a file describes.
+Every figure is simulated. The clusters that come with the program are
+paper (the paper's nine nodes), thismachine (two cores, shared memory), modern
+(a 400 Gbit/s card) and connectx3 (RFP's, see bench rfp); --cluster also takes a file of the same form,
+and --print-cluster prints one to begin from.
+
+With --table it prints the paper's numbers beside the simulated ones, and
+with --json FILE writes the rows that 'catfish bench paper --simulated FILE'
+puts into its report; figure 9 is printed as well. --figure 9 prints it
+alone, in an instant: what one request takes by its bytes. With --fit it searches for the cluster's costs that
+explain rows of 'catfish bench run --json', or with --fit paper the paper's
+marked numbers, and prints them as lines for the cluster's file. --check
+compares such rows with what the cluster, as it is, gives. Rows of one set-up
+count as their median.`,
+		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
+  catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
+  catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out
+  catfish bench sim --table --json simulated.jsonl
+  catfish bench sim --print-cluster modern > mine.toml
+  catfish bench sim --cluster ./mine.toml --scheme fast,cost
+  catfish bench sim --cluster modern --figure 9
+  catfish bench sim --cluster thismachine --fit rows.jsonl`,
+		Args: cli.Args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.chosen = cmd.Flags().Changed
+			return a.benchSim(cmd.Context(), cmd, &f)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&f.cluster, "cluster", "paper", "paper, thismachine, modern, connectx3 or a file")
+	fs.StringArrayVar(&f.set, "set", nil, "change a number of the cluster, as in server.cores=4; repeatable")
+	fs.StringSliceVar(&f.schemes, "scheme", bench.DefaultSchemes, "schemes to simulate, in this order")
+	fs.IntSliceVar(&f.clients, "clients", []int{32, 64, 128, 256}, "connections, a list")
+	fs.IntVar(&f.inFlight, "in-flight", 0, "calls under way per connection, 0: as the cluster says")
+	fs.StringVar(&f.spec.Dataset, "dataset", "uniform", "uniform, skewed, rea02-like, california or a file")
+	fs.IntVar(&f.spec.Objects, "objects", 2_000_000, "how many objects a generator makes")
+	fs.StringVar(&f.spec.Scale, "scale", "1e-5",
+		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, or QR0 to QR3 of the rea02 benchmark")
+	fs.StringVar(&f.mix, "mix", "search=100", "operations in percent: search, insert")
+	insertsFlag(c, &f.inserts)
+	fs.DurationVar(&f.duration, "duration", time.Second, "simulated time that is measured; with --table, --fit and --check 200ms unless given")
+	fs.DurationVar(&f.warmup, "warmup", 200*time.Millisecond, "simulated time before it")
+	fs.Uint64Var(&f.seed, "seed", 1, "of data, queries and chance")
+	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output; with --table what bench paper --simulated reads")
+	fs.DurationVar(&f.sample, "sample", 0, "with --json: add throughput, latency, offload share and server CPU of each such interval")
+	fs.StringVar(&f.plots, "plots", "", "directory for plots over time, as SVG; needs --sample and one number of clients")
+	fs.DurationVar(&f.joinAt, "join-at", 0, "all but --first clients begin so long after the warm-up")
+	fs.IntVar(&f.first, "first", 1, "clients that are there from the beginning, with --join-at")
+	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
+	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
+	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
+	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
+	fs.StringVar(&f.printed, "print-cluster", "", "print the file of paper, thismachine, modern or connectx3, to begin one of your own from, and do nothing else")
+	cli.Complete(c, "print-cluster", sim.Clusters()...)
+	treeFlags(c, &f.strategy, &f.insert)
+	cli.BackoffFlags(c, &f.backoff)
+	cli.CompleteList(c, "scheme", cli.Policies()[1:]...)
+	cli.CompleteData(c, "dataset")
+	cli.Complete(c, "scale", "1e-5", "1e-2", "power", "QR2")
+	cli.Complete(c, "cluster", sim.Clusters()...)
+	return c
+}
+
+// open reads the cluster, with --set applied.
+func (f *simFlags) open() (*sim.Cluster, error) {
+	cl, err := sim.Open(f.cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range f.set {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return nil, cli.BadUsage("--set %q, want KEY=NUMBER", s)
+		}
+		var v float64
+		if _, err := fmt.Sscan(value, &v); err != nil {
+			return nil, cli.BadUsage("--set %q, want KEY=NUMBER", s)
+		}
+		if err := cl.Set(key, v); err != nil {
+			return nil, err
+		}
+	}
+	if f.chosen("strategy") {
+		cl.Tree.Strategy = f.strategy
+	}
+	if f.insert {
+		cl.Tree.Inserted = 1
+	}
+	return cl, cl.Validate()
+}
+
+// special reports whether the call compares, instead of only simulating.
+func (f *simFlags) special() bool {
+	return f.table || f.figure != "" || f.fit != "" || f.check != ""
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// benchSim is one call of bench sim. It opens the output of the rows first, as
+// bench run does.
+func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) error {
+	if btoi(f.table)+btoi(f.figure != "")+btoi(f.fit != "")+btoi(f.check != "") > 1 {
+		return cli.BadUsage("--table, --figure, --fit and --check are four things, want one of them")
+	}
+	if f.figure != "" && f.figure != "9" {
+		return cli.BadUsage("--figure is %q, want 9: --table has the others", f.figure)
+	}
+	if err := cli.FirstOf(f.checkKnobs(cmd.Flags()), f.noUse(cmd.Flags())); err != nil {
+		return err
+	}
+	if f.printed != "" {
+		text, err := sim.Text(f.printed)
+		if err != nil {
+			return err
+		}
+		return a.Printf("%s", text)
+	}
+	cl, err := f.open()
+	if err != nil {
+		return err
+	}
+	f.spec = cl.Spec(f.spec.Dataset, f.spec.Objects, f.spec.Scale, f.seed)
+	if cmd.Flags().Changed("inserts") {
+		f.spec.Inserts = f.inserts
+	}
+	if f.spec.Objects < 1 {
+		return cli.BadUsage("--objects is %d, want 1 or more", f.spec.Objects)
+	}
+	if !cmd.Flags().Changed("duration") && f.special() {
+		f.duration = 200 * time.Millisecond
+	}
+	if f.plots != "" && (f.sample <= 0 || len(f.clients) != 1 || f.special()) {
+		return cli.BadUsage("--plots needs --sample and one number of --clients, and none of --table, --figure, --fit and --check")
+	}
+	var configs []sim.Config
+	if !f.special() {
+		if configs, err = f.configs(cl); err != nil {
+			return err
+		}
+	}
+	table, rowsTo, closeRows, err := a.rowsTo(f.json)
+	if err != nil {
+		return err
+	}
+	defer closeRows()
+	switch {
+	case f.table:
+		return a.simTable(ctx, f, cl, table, rowsTo)
+	case f.figure != "":
+		return simMicro(cl, table, rowsTo)
+	case f.check != "":
+		return a.simCheck(ctx, f, cl, table, rowsTo)
+	case f.fit != "":
+		return a.simFit(ctx, f, cl, table, rowsTo)
+	}
+	return a.simRows(ctx, f, configs, table, rowsTo)
+}
+
+// noUse refuses flags that would do nothing in this call.
+func (f *simFlags) noUse(fs *pflag.FlagSet) error {
+	if f.printed != "" {
+		var why error
+		fs.Visit(func(typed *pflag.Flag) {
+			if typed.Name != "print-cluster" && why == nil {
+				why = cli.BadUsage("--%s does nothing with --print-cluster", typed.Name)
+			}
+		})
+		return why
+	}
+	var errs []error
+	if f.special() {
+		errs = append(errs, cli.NoUse(fs, "with --table, --figure, --fit or --check", "scheme", "clients", "in-flight",
+			"dataset", "scale", "mix", "warmup", "sample", "join-at", "first"))
+	}
+	if f.figure != "" || f.check != "" || f.fit != "" && f.fit != "paper" {
+		errs = append(errs, cli.NoUse(fs, "with --figure, --check or --fit FILE", "objects", "seed"))
+	}
+	if f.figure != "" {
+		errs = append(errs, cli.NoUse(fs, "with --figure, which searches nothing", "duration"))
+	}
+	if f.joinAt == 0 {
+		errs = append(errs, cli.NoUse(fs, "without --join-at", "first"))
+	}
+	if f.json == "" && f.plots == "" {
+		errs = append(errs, cli.NoUse(fs, "without --json or --plots", "sample"))
+	}
+	return cli.FirstOf(append(errs, noObjects(fs, f.spec.Dataset))...)
+}
+
+// checkKnobs checks the flags that configure trees and Algorithm 1. Measured rows
+// carry their own configuration.
+func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
+	if f.check != "" || f.fit != "" && f.fit != "paper" {
+		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
+			if fs.Changed(flag) {
+				return cli.BadUsage("--%s with --check or --fit FILE: the rows say what they were measured with", flag)
+			}
+		}
+	}
+	if f.special() && fs.Changed("inserts") {
+		return cli.BadUsage("--inserts with --table, --figure, --fit or --check: the paper's figures and the rows say what is inserted")
+	}
+	if f.figure != "" {
+		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
+			if fs.Changed(flag) {
+				return cli.BadUsage("--%s with --figure %s, which searches nothing", flag, f.figure)
+			}
+		}
+	}
+	if f.special() {
+		return cli.CheckBackoff(fs, f.backoff)
+	}
+	return cli.CheckBackoff(fs, f.backoff, f.schemes...)
+}
+
+// configs returns the requested simulations, all checked before one runs.
+func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
+	mix, err := bench.ParseMix(f.mix)
+	if err != nil {
+		return nil, fmt.Errorf("--mix: %w", err)
+	}
+	if f.chosen("inserts") && mix[bench.Insert] == 0 {
+		return nil, cli.BadUsage("--inserts does nothing with --mix %v", mix)
+	}
+	shares, err := sim.MixOf(mix)
+	if err != nil {
+		return nil, fmt.Errorf("--mix: %w", err)
+	}
+	var configs []sim.Config
+	for _, n := range f.clients {
+		for _, scheme := range f.schemes {
+			cfg := sim.Config{
+				Cluster: cl, Scheme: scheme, Clients: n, InFlight: f.inFlight, Mix: shares,
+				Duration: f.duration, Warmup: f.warmup, Seed: f.seed,
+				JoinAt: f.joinAt, First: f.first, Sample: f.sample, Backoff: f.backoff,
+			}
+			if err := cfg.Validate(); err != nil {
+				return nil, err
+			}
+			configs = append(configs, cfg)
+		}
+	}
+	if len(configs) == 0 {
+		return nil, cli.BadUsage("--clients or --scheme is empty, want at least one of each")
+	}
+	return configs, nil
+}
+
+// simRows simulates the configurations in order.
+func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, table, rowsTo io.Writer) error {
+	w, err := new(sim.Cache).Get(f.spec, func(s string) { fmt.Fprintln(a.Err, s) })
+	if err != nil {
+		return err
+	}
+	p := newShares(a.Err, cli.IsTerminal(a.Err))
+	defer p.end()
+	var rows []sim.Row
+	for i, cfg := range configs {
+		p.label(fmt.Sprintf("simulating %s, %d clients (%d of %d)", cfg.Scheme, cfg.Clients, i+1, len(configs)))
+		cfg.Progress = p.share
+		r, runErr := sim.Run(ctx, cfg, w)
+		if err = runErr; err != nil {
+			break
+		}
+		row := sim.NewRow(cfg, w, r, cli.Commit())
+		rows = append(rows, row)
+		if rowsTo != nil {
+			if err = row.WriteJSON(rowsTo); err != nil {
+				break
+			}
+		}
+	}
+	p.end()
+	if len(rows) > 0 {
+		if e := sim.WriteRows(table, configs[0].Cluster, w, rows); err == nil {
+			err = e
+		}
+	}
+	if err == nil && f.plots != "" {
+		err = writePlots(f.plots, sim.SeriesPlots(configs[0].Cluster.Name, rows))
+	}
+	return err
+}
+
+// writePlots writes files whose names say whether they are simulated.
+func writePlots(dir string, plots []report.Plot) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--plots: %w", err)
+	}
+	for i := range plots {
+		svg, err := plots[i].SVG()
+		if err != nil {
+			return fmt.Errorf("--plots: %s: %w", plots[i].Name, err)
+		}
+		name := plots[i].Name + ".svg"
+		if plots[i].Simulated {
+			name = plots[i].Name + "-simulated.svg"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), svg, 0o644); err != nil {
+			return fmt.Errorf("--plots: %w", err)
+		}
+	}
+	return nil
+}
+
+// base is the configuration that the simulations of the paper's numbers share.
+func (f *simFlags) base(cl *sim.Cluster) sim.Config {
+	return sim.Config{Cluster: cl, Duration: f.duration, Seed: f.seed, Backoff: f.backoff}
+}
+
+// simTable prints the paper's numbers beside simulated ones.
+func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
+	s, err := paper.Predict(ctx, f.base(cl), new(sim.Cache), f.spec.Objects,
+		func(s string) { fmt.Fprintln(a.Err, s) })
+	if rowsTo != nil {
+		err = errors.Join(err, s.WriteJSON(rowsTo))
+	}
+	if len(s.Numbers) > 0 {
+		err = errors.Join(err, paper.WritePredictions(table, cl, s))
+	}
+	if err == nil {
+		fmt.Fprintln(table)
+		err = simMicro(cl, table, rowsTo)
+	}
+	return err
+}
+
+// simMicro prints figure 9.
+func simMicro(cl *sim.Cluster, table, rowsTo io.Writer) error {
+	rows, err := paper.PredictMicro(cl, micro.Sizes())
+	if err != nil {
+		return err
+	}
+	if rowsTo != nil {
+		for _, r := range rows {
+			if err := r.WriteJSON(rowsTo); err != nil {
+				return err
+			}
+		}
+	}
+	return paper.WriteMicro(table, cl, rows)
+}
+
+// simFit fits the cluster's costs and prints them.
+func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, to, rowsTo io.Writer) error {
+	if rowsTo != nil {
+		return cli.BadUsage("--json with --fit: a fit is printed as lines of TOML")
+	}
+	note := func(s string) { fmt.Fprintln(a.Err, s) }
+	cache := new(sim.Cache)
+	keys := paper.FitKeys
+	goals := paper.FitGoals(f.base(cl), cache, f.spec.Objects)
+	if f.fit != "paper" {
+		var err error
+		if goals, keys, err = a.rowGoals(f.fit, f.duration, cl, cache); err != nil {
+			return fmt.Errorf("--fit: %w", err)
+		}
+	}
+	fitted, err := sim.Fit(ctx, cl, keys, goals, note)
+	if err != nil {
+		return err
+	}
+	return fitted.Write(to)
+}
+
+// simCheck compares measured rows with the cluster.
+func (a *app) simCheck(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
+	goals, _, err := a.rowGoals(f.check, f.duration, cl, new(sim.Cache))
+	if err != nil {
+		return fmt.Errorf("--check: %w", err)
+	}
+	all, err := sim.Check(ctx, cl, goals)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if rowsTo != nil {
+			if err := c.WriteJSON(rowsTo); err != nil {
+				return err
+			}
+		}
+	}
+	return sim.WriteChecked(table, cl, all)
+}
+
+// rowGoals reads measured rows.
+func (a *app) rowGoals(name string, duration time.Duration, cl *sim.Cluster, cache *sim.Cache) ([]sim.Goal, []string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	rows, err := sim.ReadRows(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return sim.RowGoals(rows, cl, cache, duration, func(s string) { fmt.Fprintln(a.Err, s) })
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// memlock: there is no RDMA here, so the limit does not matter.
-func memlock() lockedMemory { return lockedMemory{} }

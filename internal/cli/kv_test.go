@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/internal/cli/clitest"
+)
+
+// A value from a file is read back unchanged, whatever its length.
+func TestKVFile(t *testing.T) {
+	_, addr, _ := clitest.Serve(t, "--records", defaultRecords)
+	for _, n := range []int{0, 10, 3 << 20} {
+		value := strings.Repeat("\x00 any\nbytes\xff", n/11+1)[:n]
+		path := clitest.File(t, "value", value)
+		clitest.Succeed(t, "kv", "put", "key", "--file", path, "--addr", addr)
+		if out := clitest.Succeed(t, "kv", "get", "key", "--raw", "--addr", addr); out != value {
+			t.Errorf("%d bytes, want %d", len(out), n)
+		}
+	}
+	clitest.Fail(t, ExitUsage, []string{"kv", "put", "key"}, "--file")
+	clitest.Fail(t, ExitUsage, []string{"kv", "put", "key", "value", "--file", "x"}, "--file")
+	clitest.Fail(t, ExitUsage, []string{"kv", "get", "a", "b", "--raw"}, "--raw")
+	if code, _, says := clitest.Program(t, "kv", "put", "key", "--file", os.DevNull+"/none", "--addr", addr); code == ExitOK {
+		t.Errorf("a file that is not there: %s", says)
+	}
+}
+
+// The commands print a key's shard, and the contents of shards.
+func TestKVShards(t *testing.T) {
+	_, addr, _ := clitest.Serve(t, "--records", defaultRecords, "--record-shards", "2")
+	if out := clitest.Succeed(t, "kv", "put", "a", "1", "--addr", addr); !strings.Contains(out, ", shard ") || !strings.Contains(out, " of 2") {
+		t.Errorf("put: %s", out)
+	}
+	if out := clitest.Succeed(t, "kv", "get", "a", "--explain", "--addr", addr); !strings.Contains(out, "shard ") || !strings.Contains(out, " of 2") {
+		t.Errorf("get: %s", out)
+	}
+	if out := clitest.Succeed(t, "kv", "delete", "a", "--json", "--addr", addr); !strings.Contains(out, `"of":2`) {
+		t.Errorf("delete: %s", out)
+	}
+	clitest.Succeed(t, "collections", "create", "mine", "--records", "--shards", "3", "--addr", addr)
+	if out := clitest.Succeed(t, "collections", "list", "--addr", addr); !strings.Contains(out, "mine\t0 records in 3 shards") {
+		t.Errorf("list: %s", out)
+	}
+	if out := clitest.Succeed(t, "status", "--addr", addr); strings.Count(out, "requests by its owner") != 5 {
+		t.Errorf("status: %s", out)
+	}
+	clitest.Fail(t, ExitUsage, []string{"collections", "create", "x", "--shards", "3", "--addr", addr}, "--shards")
+	for _, args := range [][]string{
+		{"collections", "create", "x", "--records", "--shards", "65", "--addr", addr},
+		{"serve", "--records", "x", "--record-shards", "65", "--listen", "127.0.0.1:0"},
+	} {
+		if code, _, says := clitest.Program(t, args...); code == ExitOK || !strings.Contains(says, "65 shards, want 0 to 64") {
+			t.Errorf("%v: %d, %s", args, code, says)
+		}
+	}
+}
