@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -70,7 +71,7 @@ func newConnection(addr string, opts Options) (*connection, error) {
 	if opts.TrustCache && c.cacheBytes() == 0 {
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", ErrOption)
 	}
-	c.filters = filter.NewCache(clientFilters, filter.Options{})
+	c.filters = cel.NewCache(clientFilters)
 	c.sessions.init()
 	c.devices.shared = &opts.Shared.devices
 	c.ctx, c.stop = context.WithCancel(context.Background())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -145,7 +146,7 @@ func (w *Watcher) filter(of conditions) (*filter.Program, error) {
 	if of.text == "" {
 		return of.where, nil
 	}
-	f, err := filter.Compile(of.text, filter.Options{})
+	f, err := cel.Compile(of.text, cel.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}

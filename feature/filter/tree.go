@@ -1,6 +1,7 @@
 package filter
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -8,15 +9,18 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
-// Tree is a program under construction, test by test, for another language than CEL
-// (package web/cql2). Null is unknown to a comparison there, as in SQL, and a negation
-// of unknown is unknown: so all operators have three values, and NOT needs no rewriting.
+// Tree is a program under construction, test by test. Null is unknown to its tests, but
+// Test, as in SQL, and a negation of unknown is unknown: so all operators have three
+// values, and NOT needs no rewriting.
 // A Test belongs to the tree that made it.
 type Tree struct {
-	s        simple
-	patterns int // instructions
+	Limit    uint64 // of an evaluation; 0: DefaultCost
+	nodes    []node
+	names    []string // of properties that the fields begin with
+	patterns int      // instructions
 }
 
 // Test is a condition of a Tree.
@@ -27,7 +31,7 @@ type Operand struct {
 	// fields of a property: the first counts whose first name the feature has, or else
 	// the last. Empty: literal.
 	fields  []field
-	literal value
+	literal props.Value
 	fold    bool // case-folded
 	time    bool // a text as a time
 	at      time.Time
@@ -46,26 +50,32 @@ type more struct {
 // Property is a property by its possible paths: a name of a property, and names in the
 // objects below. The first path counts whose first name a feature has, or else the last.
 func (t *Tree) Property(paths [][]string) (o Operand) {
-	t.s.long = true
 	for _, p := range paths {
-		f, _ := t.s.property(p[0])
+		f := t.property(p[0])
 		f.path = p[1:]
 		o.fields = append(o.fields, f)
 	}
 	return o
 }
 
-// Literal is a string, int64, float64, bool or time.Time.
+// Variable is "id", "type" or "revision".
+func Variable(name string) Operand { return Operand{fields: []field{{variable: name}}} }
+
+// Literal is nil, a string, int64, uint64, float64, bool or time.Time.
 func Literal(v any) (o Operand) {
 	switch v := v.(type) {
+	case nil:
+		o.literal.Kind = props.Null
+	case uint64:
+		o.literal = props.UnsignedValue(v)
 	case string:
-		o.literal = value{kind: text, s: []byte(v)}
+		o.literal = props.Value{Kind: props.Text, S: []byte(v)}
 	case int64:
-		o.literal = value{kind: integer, num: uint64(v)}
+		o.literal = props.Value{Kind: props.Integer, Num: uint64(v)}
 	case float64:
-		o.literal = value{kind: double, num: math.Float64bits(v)}
+		o.literal = props.Value{Kind: props.Double, Num: math.Float64bits(v)}
 	case bool:
-		o.literal = value{kind: boolean, num: uint64(truthOf(v))}
+		o.literal = props.Value{Kind: props.Boolean, Num: uint64(truthOf(v))}
 	case time.Time:
 		o.time, o.at = true, v
 	}
@@ -84,14 +94,14 @@ func (o Operand) Time() Operand {
 	return o
 }
 
-func (t *Tree) add(op op, m more) Test {
-	t.s.nodes = append(t.s.nodes, node{op: op, more: &m})
-	return Test(len(t.s.nodes) - 1)
+func (t *Tree) add(op Op, m more) Test {
+	t.nodes = append(t.nodes, node{op: op, more: &m})
+	return Test(len(t.nodes) - 1)
 }
 
-func (t *Tree) join(op op, a, b Test) Test {
-	t.s.nodes = append(t.s.nodes, node{op: op, left: int(a), right: int(b)})
-	return Test(len(t.s.nodes) - 1)
+func (t *Tree) join(op Op, a, b Test) Test {
+	t.nodes = append(t.nodes, node{op: op, left: int(a), right: int(b)})
+	return Test(len(t.nodes) - 1)
 }
 
 // And holds where both do.
@@ -125,11 +135,18 @@ func (t *Tree) Null(a Operand) Test { return t.add(opNull, more{left: a}) }
 // IsTime holds if a is a time, and is unknown otherwise.
 func (t *Tree) IsTime(a Operand) Test { return t.add(opTime, more{left: a}) }
 
-// NoGeometry holds for features without a geometry.
-func (t *Tree) NoGeometry() Test {
-	t.s.nodes = append(t.s.nodes, node{op: opEqual, field: field{variable: varType}, literals: []value{{kind: text}}})
-	return Test(len(t.s.nodes) - 1)
+// Test tests a by CEL's rules: null is a value there, which differs from others.
+func (t *Tree) Test(o Op, a Operand, literals ...Operand) Test {
+	n := node{op: o, field: a.fields[0]}
+	for _, l := range literals {
+		n.literals = append(n.literals, l.literal)
+	}
+	t.nodes = append(t.nodes, n)
+	return Test(len(t.nodes) - 1)
 }
+
+// NoGeometry holds for features without a geometry.
+func (t *Tree) NoGeometry() Test { return t.Test(OpEqual, Variable("type"), Literal("")) }
 
 // Like compares a text with the beginning, the end or a part.
 func (t *Tree) Like(a Operand, first, last bool, part string) Test {
@@ -139,7 +156,7 @@ func (t *Tree) Like(a Operand, first, last bool, part string) Test {
 
 // Matches applies a regular expression to a text. The error is of the expression.
 func (t *Tree) Matches(a Operand, pattern string) (Test, error) {
-	size, err := patternSize(pattern, &t.patterns)
+	size, err := props.PatternSize(pattern, &t.patterns)
 	if err != nil {
 		return 0, err
 	}
@@ -177,19 +194,19 @@ func (a Array) operand() Operand {
 	}
 	all := make([]any, len(a.Elements))
 	for i, e := range a.Elements {
-		switch l := e.literal; l.kind {
-		case text:
-			all[i] = string(l.s)
-		case integer:
-			all[i] = int64(l.num)
-		case double:
-			all[i] = json.RawMessage(strconv.FormatFloat(l.float(), 'e', -1, 64)) // no integer
+		switch l := e.literal; l.Kind {
+		case props.Text:
+			all[i] = string(l.S)
+		case props.Integer:
+			all[i] = int64(l.Num)
+		case props.Double:
+			all[i] = json.RawMessage(strconv.FormatFloat(l.Float(), 'e', -1, 64)) // no integer
 		default:
-			all[i] = l.num == 1
+			all[i] = l.Num == 1
 		}
 	}
 	b, _ := json.Marshal(all) // These values always have a text.
-	return Operand{literal: value{kind: array, s: b}}
+	return Operand{literal: props.Value{Kind: props.Array, S: b}}
 }
 
 // Area decides about geometries: a feature.Query.
@@ -202,5 +219,5 @@ func (t *Tree) Place(of Area) Test { return t.add(opPlace, more{place: of}) }
 
 // Program is the program of a test. The text is for errors, and names the program.
 func (t *Tree) Program(text string, root Test) *Program {
-	return &Program{text: text, limit: defaultCost, simple: &t.s, root: int(root)}
+	return &Program{text: text, limit: cmp.Or(t.Limit, DefaultCost), tree: t, root: int(root)}
 }

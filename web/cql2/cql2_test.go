@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -26,7 +26,7 @@ func named(names ...string) (p Properties) {
 	return p
 }
 
-var filters = filter.NewCache(100, filter.Options{})
+var filters = cel.NewCache(100)
 
 // matches reports whether a filter is true of a feature.
 func matches(t *testing.T, e *Filter, f *store.Found) bool {

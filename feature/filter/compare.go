@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
 // further evaluates a test that only a Tree makes.
-func (n *node) further(x *simpleRun) truth {
+func (n *node) further(x *run) truth {
 	if n.op == opConstant {
 		return truthOf(n.left != 0)
 	}
@@ -22,7 +23,7 @@ func (n *node) further(x *simpleRun) truth {
 		return x.sets(x.operand(&m.left), m.how, x.operand(&m.right))
 	case opNull:
 		v := x.operand(&m.left)
-		return truthOf(v.kind == missing || v.kind == null)
+		return truthOf(v.Kind == props.Missing || v.Kind == props.Null)
 	case opCompared:
 		if m.left.time {
 			return x.compareTimes(m)
@@ -36,7 +37,7 @@ func (n *node) further(x *simpleRun) truth {
 		return yes
 	case opAmong:
 		v := x.operand(&m.left)
-		if v.kind == missing || v.kind == null {
+		if v.Kind == props.Missing || v.Kind == props.Null {
 			return unknown
 		}
 		for i := range m.literals {
@@ -50,7 +51,7 @@ func (n *node) further(x *simpleRun) truth {
 }
 
 // field is the field that counts for the feature.
-func (x *simpleRun) field(o *Operand) *field {
+func (x *run) field(o *Operand) *field {
 	last := len(o.fields) - 1
 	for i := range o.fields[:last] {
 		if x.slot(o.fields[i].slot) != nil {
@@ -61,7 +62,7 @@ func (x *simpleRun) field(o *Operand) *field {
 }
 
 // operand is the value of an operand, missing if it is no text to fold.
-func (x *simpleRun) operand(o *Operand) value {
+func (x *run) operand(o *Operand) props.Value {
 	if len(o.fields) == 0 {
 		return o.literal
 	}
@@ -69,23 +70,23 @@ func (x *simpleRun) operand(o *Operand) value {
 	if !o.fold {
 		return v
 	}
-	if v.kind != text {
-		return value{}
+	if v.Kind != props.Text {
+		return props.Value{}
 	}
-	s, _ := foldString(&x.r, string(v.s))
-	return value{kind: text, s: []byte(s)}
+	s, _ := props.FoldCase(&x.r, string(v.S))
+	return props.Value{Kind: props.Text, S: []byte(s)}
 }
 
 // time is the time of an operand.
-func (x *simpleRun) time(o *Operand) (time.Time, bool) {
+func (x *run) time(o *Operand) (time.Time, bool) {
 	if len(o.fields) == 0 {
 		return o.at, true
 	}
 	v := x.value(x.field(o))
-	if v.kind != text || !x.r.spend(len(v.s)) {
+	if v.Kind != props.Text || !x.r.Spend(len(v.S)) {
 		return time.Time{}, false
 	}
-	s := string(v.s)
+	s := string(v.S)
 	if utf8.RuneCountInString(s) == len(time.DateOnly) {
 		s += "T00:00:00Z"
 	}
@@ -94,7 +95,7 @@ func (x *simpleRun) time(o *Operand) (time.Time, bool) {
 	return t, err == nil && year >= 1 && year <= 9999
 }
 
-func (x *simpleRun) compareTimes(m *more) truth {
+func (x *run) compareTimes(m *more) truth {
 	a, ok := x.time(&m.left)
 	if !ok {
 		return unknown
@@ -123,22 +124,22 @@ func Holds(order int, how string) bool {
 	return order >= 0
 }
 
-func (x *simpleRun) compared(a value, how string, b value) truth {
-	if a.kind <= null || b.kind <= null {
+func (x *run) compared(a props.Value, how string, b props.Value) truth {
+	if a.Kind <= props.Null || b.Kind <= props.Null {
 		return unknown
 	}
 	if how == "is" {
-		if a.kind != boolean {
+		if a.Kind != props.Boolean {
 			return unknown
 		}
-		return truthOf(a.num == b.num)
+		return truthOf(a.Num == b.Num)
 	}
 	if how == "=" || how == "<>" {
 		return truthOf(x.same(a, b, false) == (how == "="))
 	}
-	order, ok := a.compare(&b)
-	if a.kind == boolean && b.kind == boolean {
-		order, ok = int(a.num)-int(b.num), true
+	order, ok := a.Compare(&b)
+	if a.Kind == props.Boolean && b.Kind == props.Boolean {
+		order, ok = int(a.Num)-int(b.Num), true
 	}
 	if !ok {
 		return unknown
@@ -148,86 +149,86 @@ func (x *simpleRun) compared(a value, how string, b value) truth {
 
 // same is CEL's equality, of objects and arrays, too; if exact, that of its sets:
 // there a double equals only the integer that it is.
-func (x *simpleRun) same(a, b value, exact bool) bool {
+func (x *run) same(a, b props.Value, exact bool) bool {
 	switch {
-	case a.kind != b.kind || a.kind != object && a.kind != array:
-		return a.equal(&b) && (!exact || a.kind == b.kind || !a.kind.isNumber() || exactly(a, b))
-	case a.kind == array:
-		c, _ := x.r.open(a.s, '[')
-		d, _ := x.r.open(b.s, '[')
-		defer x.r.close(&d)
-		defer x.r.close(&c)
-		for c.next(false) {
-			if !d.next(false) || !x.r.spend(memberBytes) || !x.same(x.r.value(c.val), x.r.value(d.val), false) {
+	case a.Kind != b.Kind || a.Kind != props.Object && a.Kind != props.Array:
+		return a.Equal(&b) && (!exact || a.Kind == b.Kind || !a.Kind.IsNumber() || exactly(a, b))
+	case a.Kind == props.Array:
+		c, _ := x.r.Open(a.S, '[')
+		d, _ := x.r.Open(b.S, '[')
+		defer x.r.Close(&d)
+		defer x.r.Close(&c)
+		for c.Next(false) {
+			if !d.Next(false) || !x.r.Spend(props.MemberBytes) || !x.same(x.r.Value(c.Val), x.r.Value(d.Val), false) {
 				return false
 			}
 		}
-		return !d.next(false)
+		return !d.Next(false)
 	}
 	return x.count(a, b) == 0 && x.count(b, a) == 0
 }
 
 // count is the number of members of an object that another does not have alike.
-func (x *simpleRun) count(a, b value) (n int) {
-	c, _ := x.r.open(a.s, '{')
-	for n == 0 && c.next(true) && x.r.spend(memberBytes) {
+func (x *run) count(a, b props.Value) (n int) {
+	c, _ := x.r.Open(a.S, '{')
+	for n == 0 && c.Next(true) && x.r.Spend(props.MemberBytes) {
 		name := x.name(&c)
-		first, second := x.r.find(a.s, name), x.r.find(b.s, name)
-		if second == nil || !x.same(x.r.value(first), x.r.value(second), false) {
+		first, second := x.r.Find(a.S, name), x.r.Find(b.S, name)
+		if second == nil || !x.same(x.r.Value(first), x.r.Value(second), false) {
 			n++
 		}
 	}
-	x.r.close(&c)
+	x.r.Close(&c)
 	return n
 }
 
-func (x *simpleRun) name(c *cursor) string {
-	if !c.escaped {
-		return string(c.name)
+func (x *run) name(c *props.Cursor) string {
+	if !c.Escaped {
+		return string(c.Name)
 	}
-	s, ok := unquote(c.name)
+	s, ok := props.Unquote(c.Name)
 	if !ok {
-		x.r.fault = max(x.r.fault, malformed)
+		x.r.Fault = max(x.r.Fault, props.Malformed)
 	}
 	return s
 }
 
 // exactly reports whether a double and an integer that are equal as doubles are equal.
-func exactly(a, b value) bool {
-	if b.kind == double {
+func exactly(a, b props.Value) bool {
+	if b.Kind == props.Double {
 		a, b = b, a
 	}
-	f := a.float()
-	if a.kind != double || math.Abs(f) < 1<<53 {
+	f := a.Float()
+	if a.Kind != props.Double || math.Abs(f) < 1<<53 {
 		return true
 	}
-	if b.kind == unsigned {
-		return f < 1<<64 && uint64(f) == b.num
+	if b.Kind == props.Unsigned {
+		return f < 1<<64 && uint64(f) == b.Num
 	}
-	return f < 1<<63 && int64(f) == int64(b.num)
+	return f < 1<<63 && int64(f) == int64(b.Num)
 }
 
 // like tests a text.
-func (m *more) like(x *simpleRun, v value) truth {
-	if v.kind != text || x.r.fault != sound {
+func (m *more) like(x *run, v props.Value) truth {
+	if v.Kind != props.Text || x.r.Fault != props.Sound {
 		return unknown
 	}
-	part := m.right.literal.s
+	part := m.right.literal.S
 	switch m.how {
 	case "begins":
-		return truthOf(bytes.HasPrefix(v.s, part))
+		return truthOf(bytes.HasPrefix(v.S, part))
 	case "ends":
-		return truthOf(bytes.HasSuffix(v.s, part))
+		return truthOf(bytes.HasSuffix(v.S, part))
 	case "contains":
-		return truthOf(bytes.Contains(v.s, part))
+		return truthOf(bytes.Contains(v.S, part))
 	}
-	return truthOf(matchPattern(&x.r, m.re, m.size, string(v.s)))
+	return truthOf(props.MatchPattern(&x.r, m.re, m.size, string(v.S)))
 }
 
 // sets relates two arrays as sets.
-func (x *simpleRun) sets(a value, how string, b value) truth {
-	for _, v := range []value{a, b} {
-		if v.kind != array && v.kind != object {
+func (x *run) sets(a props.Value, how string, b props.Value) truth {
+	for _, v := range []props.Value{a, b} {
+		if v.Kind != props.Array && v.Kind != props.Object {
 			return unknown
 		}
 	}
@@ -243,47 +244,47 @@ func (x *simpleRun) sets(a value, how string, b value) truth {
 }
 
 // all reports whether all elements of a are in b.
-func (x *simpleRun) all(a, b value) bool { return !x.some(a, b, false) }
+func (x *run) all(a, b props.Value) bool { return !x.some(a, b, false) }
 
 // some reports whether an element of a is in b, or is not.
-func (x *simpleRun) some(a, b value, in bool) (found bool) {
-	isObject := a.kind == object
-	c, _ := x.r.open(a.s, a.s[0])
-	for !found && c.next(isObject) && x.r.spend(loopBytes/bytesPerUnit) {
-		e := value{kind: text}
+func (x *run) some(a, b props.Value, in bool) (found bool) {
+	isObject := a.Kind == props.Object
+	c, _ := x.r.Open(a.S, a.S[0])
+	for !found && c.Next(isObject) && x.r.Spend(props.LoopBytes/props.BytesPerUnit) {
+		e := props.Value{Kind: props.Text}
 		if isObject {
-			e.s = []byte(x.name(&c))
+			e.S = []byte(x.name(&c))
 		} else {
-			e = x.r.value(c.val)
+			e = x.r.Value(c.Val)
 		}
 		found = x.hasElement(b, e) == in
 	}
-	x.r.close(&c)
+	x.r.Close(&c)
 	return found
 }
 
 // hasElement reports whether an array or object has an element or name.
-func (x *simpleRun) hasElement(v, e value) (found bool) {
-	if v.kind == object {
-		return e.kind == text && x.r.find(v.s, string(e.s)) != nil
+func (x *run) hasElement(v, e props.Value) (found bool) {
+	if v.Kind == props.Object {
+		return e.Kind == props.Text && x.r.Find(v.S, string(e.S)) != nil
 	}
-	c, _ := x.r.open(v.s, '[')
-	for !found && c.next(false) {
-		found = x.same(x.r.value(c.val), e, false)
+	c, _ := x.r.Open(v.S, '[')
+	for !found && c.Next(false) {
+		found = x.same(x.r.Value(c.Val), e, false)
 	}
-	x.r.close(&c)
+	x.r.Close(&c)
 	return found
 }
 
 // place decides about the feature's geometry.
-func (x *simpleRun) place(of Area) truth {
+func (x *run) place(of Area) truth {
 	if x.in.View == nil || x.in.View.Type() == feature.None {
 		return unknown
 	}
-	steps, _ := x.r.steps.(*feature.Steps)
+	steps, _ := x.r.Steps.(*feature.Steps)
 	ok, err := of.MatchIn(x.in.View, steps)
-	if err != nil && x.r.fault == sound {
-		x.r.fault, x.r.ended = ended, err
+	if err != nil && x.r.Fault == props.Sound {
+		x.r.Fault, x.r.Ended = props.Ended, err
 	}
 	return truthOf(ok)
 }
