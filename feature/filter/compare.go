@@ -154,43 +154,41 @@ func (x *run) same(a, b props.Value, exact bool) bool {
 	case a.Kind != b.Kind || a.Kind != props.Object && a.Kind != props.Array:
 		return a.Equal(&b) && (!exact || a.Kind == b.Kind || !a.Kind.IsNumber() || exactly(a, b))
 	case a.Kind == props.Array:
-		c, _ := x.r.Open(a.S, '[')
-		d, _ := x.r.Open(b.S, '[')
-		defer x.r.Close(&d)
-		defer x.r.Close(&c)
-		for c.Next(false) {
-			if !d.Next(false) || !x.r.Spend(props.MemberBytes) || !x.same(x.r.Value(c.Val), x.r.Value(d.Val), false) {
+		c := x.r.Open(a.S, '[')
+		d := x.r.Open(b.S, '[')
+		for x.r.Next(&c, false) {
+			if !x.r.Next(&d, false) || !x.r.Spend(props.MemberBytes) || !x.same(x.r.Value(c.Val), x.r.Value(d.Val), false) {
 				return false
 			}
 		}
-		return !d.Next(false)
+		return !x.r.Next(&d, false)
 	}
-	return x.count(a, b) == 0 && x.count(b, a) == 0
-}
-
-// count is the number of members of an object that another does not have alike.
-func (x *run) count(a, b props.Value) (n int) {
-	c, _ := x.r.Open(a.S, '{')
-	for n == 0 && c.Next(true) && x.r.Spend(props.MemberBytes) {
-		name := x.name(&c)
-		first, second := x.r.Find(a.S, name), x.r.Find(b.S, name)
-		if second == nil || !x.same(x.r.Value(first), x.r.Value(second), false) {
-			n++
+	others, equal := x.members(b), 0
+	c := x.r.Open(a.S, '{')
+	for x.r.Next(&c, true) && x.r.Spend(props.MemberBytes) {
+		name := x.r.Name(&c)
+		switch other, has := others[name]; {
+		case has && other == nil: // the second of one name
+		case !has || !x.same(x.r.Value(c.Val), x.r.Value(other), false):
+			return false
+		default:
+			others[name] = nil
+			equal++
 		}
 	}
-	x.r.Close(&c)
-	return n
+	return equal == len(others)
 }
 
-func (x *run) name(c *props.Cursor) string {
-	if !c.Escaped {
-		return string(c.Name)
+// members are those of an object. The first of one name counts.
+func (x *run) members(v props.Value) map[string][]byte {
+	all := map[string][]byte{}
+	c := x.r.Open(v.S, '{')
+	for x.r.Next(&c, true) && x.r.Spend(props.MemberBytes) {
+		if name := x.r.Name(&c); all[name] == nil {
+			all[name] = c.Val
+		}
 	}
-	s, ok := props.Unquote(c.Name)
-	if !ok {
-		x.r.Fault = max(x.r.Fault, props.Malformed)
-	}
-	return s
+	return all
 }
 
 // exactly reports whether a double and an integer that are equal as doubles are equal.
@@ -247,33 +245,36 @@ func (x *run) sets(a props.Value, how string, b props.Value) truth {
 func (x *run) all(a, b props.Value) bool { return !x.some(a, b, false) }
 
 // some reports whether an element of a is in b, or is not.
-func (x *run) some(a, b props.Value, in bool) (found bool) {
+func (x *run) some(a, b props.Value, in bool) bool {
 	isObject := a.Kind == props.Object
-	c, _ := x.r.Open(a.S, a.S[0])
-	for !found && c.Next(isObject) && x.r.Spend(props.LoopBytes/props.BytesPerUnit) {
+	c := x.r.Open(a.S, a.S[0])
+	for x.r.Next(&c, isObject) && x.r.Spend(props.MemberBytes) {
 		e := props.Value{Kind: props.Text}
 		if isObject {
-			e.S = []byte(x.name(&c))
+			e.S = []byte(x.r.Name(&c))
 		} else {
 			e = x.r.Value(c.Val)
 		}
-		found = x.hasElement(b, e) == in
+		if x.hasElement(b, e, props.BytesPerUnit) == in {
+			return true
+		}
 	}
-	x.r.Close(&c)
-	return found
+	return false
 }
 
-// hasElement reports whether an array or object has an element or name.
-func (x *run) hasElement(v, e props.Value) (found bool) {
+// hasElement reports whether an array or object has an element or name. Each comparison
+// has a price, beside that of the bytes.
+func (x *run) hasElement(v, e props.Value, price int) bool {
 	if v.Kind == props.Object {
 		return e.Kind == props.Text && x.r.Find(v.S, string(e.S)) != nil
 	}
-	c, _ := x.r.Open(v.S, '[')
-	for !found && c.Next(false) {
-		found = x.same(x.r.Value(c.Val), e, false)
+	c := x.r.Open(v.S, '[')
+	for x.r.Next(&c, false) && x.r.Spend(price) {
+		if x.same(x.r.Value(c.Val), e, false) {
+			return true
+		}
 	}
-	x.r.Close(&c)
-	return found
+	return false
 }
 
 // place decides about the feature's geometry.

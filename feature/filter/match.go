@@ -26,11 +26,13 @@ func truthOf(b bool) truth {
 
 // run is one evaluation of a tree.
 type run struct {
-	t     *Tree
-	in    Input // a copy: a pointer would move the caller's to the heap
-	r     props.Reader
-	read  bool // found is filled
-	found [maxNames][]byte
+	t    *Tree
+	in   Input // a copy: a pointer would move the caller's to the heap
+	r    props.Reader
+	read bool // found is filled
+	// parsed has the bits of found that were: parsing is charged from the second time on.
+	parsed uint
+	found  [maxNames][]byte
 }
 
 // match evaluates a test. It allocates nothing for simple ones.
@@ -97,7 +99,10 @@ func (n *node) test(x *run, v props.Value) truth {
 		}
 		return no
 	case OpContains:
-		return x.contains(v, &n.literals[0])
+		if v.Kind != props.Array && v.Kind != props.Object {
+			return unknown
+		}
+		return truthOf(x.hasElement(v, n.literals[0], 0))
 	case OpStartsWith, OpEndsWith, OpHasText:
 		if v.Kind != props.Text {
 			return unknown
@@ -138,6 +143,12 @@ func (x *run) value(f *field) props.Value {
 		return props.UnsignedValue(x.in.Revision)
 	}
 	raw := x.slot(f.slot)
+	if again := uint(1) << f.slot; len(f.path) == 0 && f.slot < maxNames {
+		if x.parsed&again != 0 && !x.r.Spend(len(raw)) {
+			return props.Value{}
+		}
+		x.parsed |= again
+	}
 	for _, name := range f.path {
 		if len(raw) == 0 || raw[0] != '{' {
 			return props.Value{}
@@ -190,25 +201,4 @@ func (x *run) has(f *field) truth {
 		return truthOf(x.r.Find(holder.S, f.path[last]) != nil)
 	}
 	return no
-}
-
-// contains reports whether v contains the literal.
-func (x *run) contains(v props.Value, l *props.Value) truth {
-	switch v.Kind {
-	case props.Object:
-		if l.Kind != props.Text {
-			return no
-		}
-		return truthOf(x.r.Find(v.S, string(l.S)) != nil)
-	case props.Array:
-		c, _ := x.r.Open(v.S, '[')
-		found := no
-		for found == no && c.Next(false) {
-			e := x.r.Value(c.Val)
-			found = truthOf(e.Equal(l))
-		}
-		x.r.Close(&c)
-		return found
-	}
-	return unknown
 }

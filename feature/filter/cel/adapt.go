@@ -147,7 +147,6 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 	it := newIterator(l.r, l.raw, '[')
 	for ; it.more; it.step() {
 		if i == 0 {
-			it.done()
 			return val(l.r, l.r.Value(it.c.Val))
 		}
 		i--
@@ -159,7 +158,6 @@ func (l *jsonList) Contains(elem ref.Val) ref.Val {
 	it := newIterator(l.r, l.raw, '[')
 	for ; it.more; it.step() {
 		if types.Equal(val(l.r, l.r.Value(it.c.Val)), elem) == types.True {
-			it.done()
 			return types.True
 		}
 	}
@@ -232,55 +230,26 @@ func fold(r *props.Reader, raw []byte, bracket byte, f traits.Folder) {
 	}
 }
 
-// iterator steps over the names of an object or the elements of a list. It
-// counts the bytes of each step, so that no loop continues when the budget is
-// spent.
+// iterator steps over the names of an object or the elements of a list.
 type iterator struct {
 	ref.Val // for methods that CEL's own iterators do not implement, either
 	r       *props.Reader
 	c       props.Cursor
 	object  bool
-	counted int // the position up to which c was counted
 	more    bool
 }
 
 func newIterator(r *props.Reader, raw []byte, bracket byte) *iterator {
-	it := &iterator{r: r, object: bracket == '{'}
-	var ok bool
-	if it.c, ok = r.Open(raw, bracket); !ok {
-		it.c.Bad = true
-	}
+	it := &iterator{r: r, c: r.Open(raw, bracket), object: bracket == '{'}
 	it.step()
 	return it
 }
 
 // step moves to the next member. It sets more.
-func (it *iterator) step() {
-	it.more = it.c.Next(it.object)
-	it.done()
-	if it.r.Fault != props.Sound {
-		it.more = false
-	}
-}
-
-// done counts the bytes stepped over.
-func (it *iterator) done() {
-	it.r.Failed(&it.c)
-	it.r.Spend(it.c.I - it.counted)
-	it.counted = it.c.I
-}
+func (it *iterator) step() { it.more = it.r.Next(&it.c, it.object) }
 
 // name is the name of the current member.
-func (it *iterator) name() ref.Val {
-	if !it.c.Escaped {
-		return types.String(it.c.Name)
-	}
-	s, ok := props.Unquote(it.c.Name)
-	if !ok {
-		it.r.Fault = max(it.r.Fault, props.Malformed)
-	}
-	return types.String(s)
-}
+func (it *iterator) name() ref.Val { return types.String(it.r.Name(&it.c)) }
 
 // HasNext reports whether Next has something to return.
 func (it *iterator) HasNext() ref.Val { return types.Bool(it.more) }

@@ -25,14 +25,16 @@ import (
 // Cursor steps over the members of an object or the elements of a list.
 type Cursor struct {
 	b     []byte
-	I     int
+	i     int
 	begun bool
-	Bad   bool // the next bytes were not JSON; final
+	bad   bool // the next bytes were not JSON; final
 	cut   bool // b is truncated
+	// counted is the position up to which Reader.Next has charged it.
+	counted int
 
 	// The current member. Both slices are parts of b.
-	Name    []byte // without quotes; nil in lists
-	Escaped bool   // the name holds escapes
+	name    []byte // without quotes; nil in lists
+	escaped bool   // the name holds escapes
 	Val     []byte
 }
 
@@ -42,21 +44,21 @@ func open(b []byte, bracket byte) (Cursor, bool) {
 	if i == len(b) || b[i] != bracket {
 		return Cursor{}, false
 	}
-	return Cursor{b: b, I: i + 1}, true
+	return Cursor{b: b, i: i + 1}, true
 }
 
 // Next moves to the next member, and returns false at the end or when c.bad.
-func (c *Cursor) Next(object bool) bool {
-	if c.Bad {
+func (c *Cursor) next(object bool) bool {
+	if c.bad {
 		return false
 	}
 	b, end := c.b, byte(']')
 	if object {
 		end = '}'
 	}
-	i := skipSpace(b, c.I)
+	i := skipSpace(b, c.i)
 	if i < len(b) && b[i] == end {
-		c.I = i // stays on the bracket, so that the next call ends, too
+		c.i = i // stays on the bracket, so that the next call ends, too
 		return false
 	}
 	if c.begun {
@@ -71,10 +73,10 @@ func (c *Cursor) Next(object bool) bool {
 			return c.fail()
 		}
 		from := i + 1
-		if i, c.Escaped = skipString(b, from); i < 0 {
+		if i, c.escaped = skipString(b, from); i < 0 {
 			return c.fail()
 		}
-		c.Name = b[from : i-1]
+		c.name = b[from : i-1]
 		if i = skipSpace(b, i); i == len(b) || b[i] != ':' {
 			return c.fail()
 		}
@@ -84,21 +86,21 @@ func (c *Cursor) Next(object bool) bool {
 	if j <= i {
 		return c.fail()
 	}
-	c.Val, c.I = b[i:j], j
+	c.Val, c.i = b[i:j], j
 	return true
 }
 
 func (c *Cursor) fail() bool {
-	c.Bad = true
+	c.bad = true
 	return false
 }
 
 // is reports whether the current member has this name.
 func (c *Cursor) is(name string) bool {
-	if !c.Escaped {
-		return string(c.Name) == name
+	if !c.escaped {
+		return string(c.name) == name
 	}
-	s, ok := Unquote(c.Name)
+	s, ok := unquote(c.name)
 	return ok && s == name
 }
 
@@ -193,8 +195,8 @@ var delimits = [256]bool{
 	',': true, ':': true, '}': true, ']': true, '{': true, '[': true, '"': true,
 }
 
-// Unquote returns the string whose content, with escapes, is raw.
-func Unquote(raw []byte) (string, bool) {
+// unquote returns the string whose content, with escapes, is raw.
+func unquote(raw []byte) (string, bool) {
 	quoted := make([]byte, 0, len(raw)+2)
 	quoted = append(append(append(quoted, '"'), raw...), '"')
 	var s string
@@ -240,7 +242,7 @@ func parse(raw []byte) Value {
 		}
 		s := raw[1 : end-1]
 		if escaped {
-			u, ok := Unquote(s)
+			u, ok := unquote(s)
 			if !ok {
 				return Value{}
 			}

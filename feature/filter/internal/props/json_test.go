@@ -135,13 +135,13 @@ func same(r *Reader, raw []byte, want any) bool {
 		return v.Kind.IsNumber() && v.Float() == f
 	case []any:
 		c, ok := open(v.S, '[')
-		for i := 0; ok && c.Next(false); i++ {
+		for i := 0; ok && c.next(false); i++ {
 			if i >= len(want) || !same(r, c.Val, want[i]) {
 				return false
 			}
 			ok = len(want) > i
 		}
-		return ok && v.Kind == Array && !c.Bad
+		return ok && v.Kind == Array && !c.bad
 	case map[string]any:
 		n := 0
 		for name, w := range want {
@@ -151,10 +151,10 @@ func same(r *Reader, raw []byte, want any) bool {
 			n++
 		}
 		c, ok := open(v.S, '{')
-		for c.Next(true) {
+		for c.next(true) {
 			n--
 		}
-		return ok && v.Kind == Object && n == 0 && !c.Bad
+		return ok && v.Kind == Object && n == 0 && !c.bad
 	}
 	return false
 }
@@ -174,16 +174,16 @@ func FuzzCursor(f *testing.F) {
 			if !ok {
 				continue
 			}
-			last, n := c.I, 0
-			for c.Next(object) {
-				if c.I <= last || c.I > len(b) || len(c.Val) == 0 {
-					t.Fatalf("%q: at %d after %d", b, c.I, last)
+			last, n := c.i, 0
+			for c.next(object) {
+				if c.i <= last || c.i > len(b) || len(c.Val) == 0 {
+					t.Fatalf("%q: at %d after %d", b, c.i, last)
 				}
-				last = c.I
+				last = c.i
 				n++
 				parse(c.Val)
 			}
-			if json.Valid(b) && c.Bad {
+			if json.Valid(b) && c.bad {
 				t.Fatalf("%q: malformed after %d members", b, n)
 			}
 		}

@@ -30,7 +30,7 @@ type fault uint8
 
 const (
 	Sound fault = iota
-	Malformed
+	malformed
 	spent
 	Ended
 )
@@ -54,7 +54,7 @@ var emptyObject = []byte("{}")
 // Err returns the error of the evaluation.
 func (r *Reader) Err() error {
 	switch r.Fault {
-	case Malformed:
+	case malformed:
 		return fmt.Errorf("%w: %d bytes that are no JSON object with complete members",
 			ErrMalformed, len(r.Props))
 	case spent:
@@ -91,31 +91,53 @@ func (r *Reader) Step(n int) bool {
 
 // Open returns a cursor over an object or list that scans no more than the
 // budget allows: it gets one byte of the text more than that.
-func (r *Reader) Open(raw []byte, bracket byte) (c Cursor, ok bool) {
+func (r *Reader) Open(raw []byte, bracket byte) Cursor {
 	cut := len(raw) > r.left+1
 	if cut {
 		raw = raw[:max(r.left, 0)+1]
 	}
-	c, ok = open(raw, bracket)
-	c.cut = cut
-	return c, ok
+	c, ok := open(raw, bracket)
+	c.cut, c.bad = cut, !ok
+	return c
 }
 
-// Failed records that c did not find JSON, or that the budget ended the text.
-func (r *Reader) Failed(c *Cursor) {
+// failed records that c did not find JSON, or that the budget ended the text.
+func (r *Reader) failed(c *Cursor) {
 	switch {
-	case !c.Bad || r.Fault != Sound:
+	case !c.bad || r.Fault != Sound:
 	case c.cut:
 		r.Fault = spent
 	default:
-		r.Fault = Malformed
+		r.Fault = malformed
 	}
 }
 
-// Close counts the bytes that c scanned and reports whether they were JSON.
-func (r *Reader) Close(c *Cursor) bool {
-	r.Failed(c)
-	return r.Spend(c.I)
+// Next moves to the next member, and charges its bytes: no loop continues when the budget
+// is spent.
+func (r *Reader) Next(c *Cursor, object bool) bool {
+	more := c.next(object)
+	r.failed(c)
+	from := c.counted
+	c.counted = c.i
+	return r.Spend(c.i-from) && more
+}
+
+// Name is the name of the current member.
+func (r *Reader) Name(c *Cursor) string {
+	if !c.escaped {
+		return string(c.name)
+	}
+	s, ok := unquote(c.name)
+	if !ok {
+		r.Fault = max(r.Fault, malformed)
+	}
+	return s
+}
+
+// close counts the bytes that c scanned and reports whether they were JSON.
+func (r *Reader) close(c *Cursor) bool {
+	r.failed(c)
+	return r.Spend(c.i)
 }
 
 // Find returns the text of a member of the object raw, nil if there is none
@@ -124,19 +146,15 @@ func (r *Reader) Find(raw []byte, name string) []byte {
 	if r.Fault != Sound {
 		return nil
 	}
-	c, ok := r.Open(raw, '{')
-	if !ok {
-		r.Fault = Malformed
-		return nil
-	}
+	c := r.Open(raw, '{')
 	var val []byte
-	for c.Next(true) {
+	for c.next(true) {
 		if c.is(name) {
 			val = c.Val
 			break
 		}
 	}
-	if !r.Close(&c) {
+	if !r.close(&c) {
 		return nil
 	}
 	return val
@@ -145,13 +163,9 @@ func (r *Reader) Find(raw []byte, name string) []byte {
 // FindAll is find for several names of the properties in one pass. It sets
 // the values in found, which has the length of names.
 func (r *Reader) FindAll(names []string, found [][]byte) {
-	c, ok := r.Open(r.Props, '{')
-	if !ok {
-		r.Fault = Malformed
-		return
-	}
+	c := r.Open(r.Props, '{')
 	left := len(names)
-	for left > 0 && c.Next(true) {
+	for left > 0 && c.next(true) {
 		for i, name := range names {
 			if found[i] == nil && c.is(name) {
 				found[i] = c.Val
@@ -160,7 +174,7 @@ func (r *Reader) FindAll(names []string, found [][]byte) {
 			}
 		}
 	}
-	r.Close(&c)
+	r.close(&c)
 }
 
 // Value parses raw, and records when it is not JSON.
@@ -170,7 +184,7 @@ func (r *Reader) Value(raw []byte) Value {
 	}
 	v := parse(raw)
 	if v.Kind == Missing {
-		r.Fault = Malformed
+		r.Fault = malformed
 	}
 	return v
 }
