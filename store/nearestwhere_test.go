@@ -1,8 +1,10 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -39,5 +41,15 @@ func TestNearestWhere(t *testing.T) {
 		if want := []string{"027", "037", "047"}; !slices.Equal(ids, want) {
 			t.Errorf("%q, want %q", ids, want)
 		}
+	}
+	// A condition that cannot be judged ends the search.
+	put(t, c, at("long one", 2.5, 0, longText(5000)))
+	slow, err := tree.Matches(tree.Property([][]string{{"s"}}), `(?:a?){100}b`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q = NearestQuery{K: 300, Where: tree.Program("slow", slow)}
+	if err := c.Nearest(t.Context(), q, all); !errors.Is(err, filter.ErrCost) || !strings.Contains(err.Error(), `"long one"`) {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 )
@@ -26,6 +27,11 @@ func everything(text string) *filter.Program {
 	var tree filter.Tree
 	return tree.Program(text, tree.Constant(true))
 }
+
+// failingArea cannot be judged.
+type failingArea struct{ err error }
+
+func (a failingArea) MatchIn(*feature.View, *feature.Steps) (bool, error) { return false, a.err }
 
 // TestWhere: a condition that is a program gives the same as one in CEL, with few
 // features, with clusters, and counted.
@@ -56,6 +62,12 @@ func TestWhere(t *testing.T) {
 	}
 	if got, want := count(Options{Where: even("even")}), count(Options{Filter: text}); got != want || got == 0 {
 		t.Errorf("%d are counted, by a filter %d", got, want)
+	}
+	var tree filter.Tree
+	stop := errors.New("stop")
+	failing := Options{Where: tree.Program("failing", tree.Place(failingArea{stop}))}
+	if _, err := new(Builder).Tile(t.Context(), c, 0, 0, 0, failing); !errors.Is(err, stop) {
+		t.Errorf("a condition's error: %v", err)
 	}
 	small := Builder{MaxFiltered: 10}
 	if tile, err := small.Tile(t.Context(), c, 0, 0, 0, Options{Where: even("even")}); err != nil || tile.Sampled < 2 {
