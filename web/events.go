@@ -46,13 +46,10 @@ const (
 type following struct {
 	*eventWriter
 	c     api.FeatureCollection
-	areas map[string]*followed // by name; a single area may have none
+	areas map[string]*store.Query // by name; a single area may have none
 	w     *store.Watcher
 	at    position // the client has, or will have, all events up to it
 	begun position // where it began
-
-	held   *store.Event // not judged yet; nil: none
-	failed error        // the error of held
 }
 
 // events streams the writes to an area from now on, or after the given event.
@@ -133,7 +130,7 @@ func (f *following) watch() (lost, err error) {
 	for name, a := range f.areas {
 		err := f.turns.Tick()
 		if err == nil {
-			err = ofArea(name, w.Add(name, a.query))
+			err = ofArea(name, w.Add(name, *a))
 		}
 		if err != nil {
 			w.Close()
@@ -216,67 +213,29 @@ func (f *following) long() (idle bool, err error) {
 // some takes some events, in steps. It is idle if no events are left.
 func (f *following) some(steps *feature.Steps) (idle bool, err error) {
 	for n := 0; n < eventsTurn && len(f.batch) < eventsBatch; n++ {
-		if f.held == nil {
-			e, ok, err := f.w.TryIn(steps)
-			if err != nil && !ok {
-				return false, err
-			}
-			if !ok {
-				f.at.moveTo(f.w.Revision())
-				return true, nil
-			}
-			if f.begun.has(&e) {
-				continue
-			}
-			f.held, f.failed = &e, err
-			f.at.moveAfter(&e)
+		e, ok, err := f.w.TryIn(steps)
+		if err != nil && !ok {
+			return false, err
 		}
-		e, err := f.held, f.failed
-		if err == nil {
-			if err = f.judge(e, steps); err != nil && errors.Is(err, steps.Err()) {
-				return false, err
-			}
+		if !ok {
+			f.at.moveTo(f.w.Revision())
+			return true, nil
 		}
-		f.held = nil
+		if f.begun.has(&e) {
+			continue
+		}
+		f.at.moveAfter(&e)
 		switch {
 		case err != nil: // It is unknown whether the feature matches.
 			err = f.reset(err)
 		case e.Kind != query.Progress:
-			err = f.changed(e)
+			err = f.changed(&e)
 		}
 		if err != nil {
 			return false, err
 		}
 	}
 	return false, nil
-}
-
-// judge turns an event of the query into one of the whole filter.
-func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
-	if e.Kind == query.Progress || f.areas[e.Name].rest == nil {
-		return nil
-	}
-	rest := f.areas[e.Name].rest
-	before, after := e.Kind != query.Enter, e.Kind != query.Exit
-	if before {
-		before, err = rest.match(e.Old, steps)
-	}
-	if after && err == nil {
-		after, err = rest.match(e.New, steps)
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case before && after: // unchanged
-	case after:
-		e.Kind = query.Enter
-	case before && e.Kind != query.Exit:
-		e.Kind, e.Why = query.Exit, query.Filtered
-	case !before:
-		e.Kind = query.Progress
-	}
-	return nil
 }
 
 // changed writes a feature's event: its present state, or its last if it was deleted.

@@ -18,7 +18,6 @@ import (
 // itemsQuery is a query of /items.
 type itemsQuery struct {
 	query store.Query
-	rest  *rest // the filter's rest; nil: none
 	limit int
 	count bool      // numberMatched is requested
 	exact bool      // without a time limit
@@ -55,15 +54,14 @@ func (q *request) itemsQueryOf(c api.FeatureCollection) (i itemsQuery, err error
 	if err != nil {
 		return i, err
 	}
-	var filter string
-	if i.rest, filter, err = p.filter(c, &i.query); err != nil {
+	if err = p.filter(c, &i.query); err != nil {
 		return i, err
 	}
 	where, err := p.properties(c, reserved...)
 	if err != nil {
 		return i, err
 	}
-	i.query.Filter = and(when, where, filter)
+	i.query.Filter = and(when, where)
 	return i, nil
 }
 

@@ -1,66 +1,16 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )
-
-// moving is a collection in which a search meets concurrent moves: it finds each
-// feature twice; and of the features found, one is changed and one deleted before they
-// are fetched.
-type moving struct{ *store.Collection }
-
-type movingBackend struct {
-	api.FeatureBackend
-	c *store.Collection
-}
-
-func (b movingBackend) Features(string) (api.FeatureCollection, error) { return moving{b.c}, nil }
-
-func (c moving) SearchWith(ctx context.Context, p *store.Prepared, b *store.Buffer, yield func(*store.Found) (bool, error)) error {
-	return c.Collection.SearchWith(ctx, p, b, func(f *store.Found) (bool, error) {
-		if more, err := yield(f); !more || err != nil {
-			return more, err
-		}
-		return yield(f)
-	})
-}
-
-func (c moving) GetMany(ctx context.Context, ids []string, yield func(int, *store.Found) (bool, error)) error {
-	if _, _, err := c.Put(ctx, store.Feature{ID: "b", Geometry: orb.Point{50, 50}}, kv.Condition{}); err != nil {
-		return err
-	}
-	if _, err := c.Delete(ctx, "c", kv.Condition{}); err != nil {
-		return err
-	}
-	return c.Collection.GetMany(ctx, ids, yield)
-}
-
-// A feature that changes between the search and the answer is returned once and as it
-// is, or not at all. With a second area the page is counted by the search's results.
-func TestPageDuringChanges(t *testing.T) {
-	w := newSite(t, Options{})
-	for _, id := range []string{"a", "b", "c", "d", "e"} {
-		w.put("empty", store.Feature{ID: id, Geometry: orb.Point{1, 1}})
-	}
-	w.ServeFeatures(movingBackend{c: w.coll("empty")})
-	p := w.page(empty + "?bbox=0,0,2,2&limit=100&filter=" + url.QueryEscape("S_INTERSECTS(geometry, BBOX(0,0,3,3))"))
-	if ids := p.ids(); !slices.Equal(ids, []string{"a", "d", "e"}) {
-		t.Errorf("%q", ids)
-	}
-}
 
 // A page ends before it exceeds pageBytes, whatever its limit, and the next page
 // continues. A larger feature has a page of its own.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/policy"
 )
 
@@ -37,16 +36,11 @@ type connection struct {
 	devices  devices
 	counters counters
 	yielded  atomic.Uint64 // counters.reads by policy.YieldReads, when other goroutines were let run
-	filters  *filter.Cache // of searches of features
 
 	ctx  context.Context // done when the client is closed
 	stop context.CancelFunc
 	wg   sync.WaitGroup // maintain, and in-flight reads of ended sessions
 }
-
-// clientFilters is how many compiled filters a client keeps, of some KB each.
-// Compiling one takes 100 us, more than the server takes for most searches.
-const clientFilters = 64
 
 // newConnection checks the options. It does not connect yet.
 func newConnection(addr string, opts Options) (*connection, error) {
@@ -71,7 +65,6 @@ func newConnection(addr string, opts Options) (*connection, error) {
 	if opts.TrustCache && c.cacheBytes() == 0 {
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", model.ErrOption)
 	}
-	c.filters = filter.NewCache(clientFilters, filter.Options{})
 	c.sessions.init()
 	c.devices.shared = &opts.Shared.devices
 	c.ctx, c.stop = context.WithCancel(context.Background())

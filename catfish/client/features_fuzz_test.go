@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -111,7 +111,7 @@ func FuzzFeatureAnswers(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := q.Prepare(feature.Geographic, filter.NewCache(1, filter.Options{})); err != nil {
+		if _, err := q.Prepare(feature.Geographic, cel.NewCache(1)); err != nil {
 			return
 		}
 		again, err := wire.AppendFindQuery(nil, &q, feature.Geographic)

@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -30,6 +31,7 @@ func startFeatures(t testing.TB, opts server.Options) *server.Server {
 func dialFeatures(t testing.TB, s *server.Server, o Options) *model.Features {
 	t.Helper()
 	o = WithHooks(o, keepYoung)
+	o.Filters = cel.NewCache(64)
 	c := dial(t, s, o)
 	f, err := c.Features(testFeatures)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -85,6 +84,7 @@ type findQuery struct {
 	count int
 
 	ready        bool // prepared is valid, for space
+	unjudged     bool // prepared lacks the filter, which only the server compiles
 	prepared     query.Prepared
 	preparedNear query.PreparedNearest
 	space        feature.Space
@@ -125,14 +125,22 @@ func (g *findQuery) explained() *explaining { return g.explain }
 func (g *findQuery) Estimate(*Estimate) bool { return false }
 
 // prepare checks the query, in the collection's space.
-func (g *findQuery) prepare(space feature.Space, filters *filter.Cache) (err error) {
+//
+// Without filters, a condition is left to the server, which then finds the features, too.
+func (g *findQuery) prepare(space feature.Space, filters query.Filters) (err error) {
 	if g.ready && g.space == space {
 		return nil
 	}
+	near, q := &g.near, &g.q
+	if g.unjudged = filters == nil && (near.Filter != "" || q.Filter != ""); g.unjudged {
+		anyNear, anyFind := g.near, g.q
+		anyNear.Filter, anyFind.Filter = "", ""
+		near, q = &anyNear, &anyFind
+	}
 	if g.kind == wire.KindNear {
-		err = g.preparedNear.Set(&g.near, space, filters)
+		err = g.preparedNear.Set(near, space, filters)
 	} else {
-		err = g.prepared.Set(&g.q, space, filters)
+		err = g.prepared.Set(q, space, filters)
 	}
 	g.ready, g.space = err == nil, space
 	return err
@@ -148,14 +156,17 @@ func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
 		return err
 	}
 	g.explain.step("get the connection")
-	if err := g.prepare(o.space, c.conn.filters); err != nil {
+	if err := g.prepare(o.space, c.conn.opts.Filters); err != nil {
 		return err
 	}
 	engine := c.conn.features
 	path, began := engine.Choose(&s.featureBox, g)
 	g.explain.chose(engine, s, g, path)
+	if g.explain != nil && g.unjudged {
+		g.explain.Why += "; but this client compiles no filters"
+	}
 	out := Outcome{Path: FastMessaging, Searches: 1}
-	if path == Offload && s.canOffload() && (g.kind == wire.KindNear || g.q.Area != nil) {
+	if path == Offload && s.canOffload() && !g.unjudged && (g.kind == wire.KindNear || g.q.Area != nil) {
 		c.conn.letOthersRun()
 		out.Path = Offload // also if it ends by fast messaging
 		offload := g.offload

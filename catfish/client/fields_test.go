@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
@@ -34,6 +35,7 @@ func TestFields(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			o := p.options()
 			o = WithHooks(o, keepYoung)
+			o.Filters = cel.NewCache(64)
 			c := dial(t, s, o)
 			f, err := c.Features(testFeatures)
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // Options configures Dial. The zero value picks the best transport, the
@@ -78,6 +79,10 @@ type Options struct {
 	// that interval before the search began. Objects that were in place for
 	// longer are found, once.
 	TrustCache bool
+	// Filters compile the filters of places, for searches that read the server's memory:
+	// cel.NewCache of package feature/filter/cel, which catfish.Dial sets. nil: the
+	// server finds what a filter wants, on every path.
+	Filters query.Filters
 	// Seed of the policy's random choices, 0: drawn at random.
 	Seed uint64
 	// Logger, nil: slog.Default().

@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"context"
@@ -8,17 +8,20 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
 // numbers is an object with a list of n numbers.
-func numbers(n int) Input {
-	return Input{Properties: []byte(`{"list":[1` + strings.Repeat(",1", n-1) + `],"last":1}`)}
+func numbers(n int) filter.Input {
+	return filter.Input{Properties: []byte(`{"list":[1` + strings.Repeat(",1", n-1) + `],"last":1}`)}
 }
 
 func TestCostLimit(t *testing.T) {
 	for _, c := range []struct {
 		name, expr string
-		in         Input
+		in         filter.Input
 	}{
 		{"loops", `properties.list.all(x, properties.list.all(y, x + y == 2))`, numbers(300)},
 		{"loops", `!properties.list.exists(x, properties.list.exists(y, x + y == 3)) || true`, numbers(300)},
@@ -28,24 +31,24 @@ func TestCostLimit(t *testing.T) {
 		{"comparing", `properties.list.all(x, properties != {"a": 1})`, numbers(1000)},
 		// Strings that grow, lists that grow: not for long.
 		{"strings", strings.Repeat(`properties.s + `, 50) + `"" != ""`,
-			Input{Properties: []byte(`{"s":"` + strings.Repeat("x", 50_000) + `"}`)}},
+			filter.Input{Properties: []byte(`{"s":"` + strings.Repeat("x", 50_000) + `"}`)}},
 		{"iterated", `properties.l.all(s, ` + strings.Repeat(`s+`, 50) + `s != "")`,
-			Input{Properties: []byte(`{"l":["` + strings.Repeat("x", 50_000) + `"]}`)}},
+			filter.Input{Properties: []byte(`{"l":["` + strings.Repeat("x", 50_000) + `"]}`)}},
 		{"lists", `size(` + strings.Repeat(`properties.list+`, 50) + `[1]) > 0`, numbers(1000)},
 		// A joined list is slow to step over.
 		{"joined", `(properties.list + [1]).all(x, x == 1)`, numbers(1000)},
 		// Comparing strings, whose types the checker does not know.
-		{"order", `properties.l.all(s, properties.list.all(x, s <= s))`, Input{Properties: []byte(
+		{"order", `properties.l.all(s, properties.list.all(x, s <= s))`, filter.Input{Properties: []byte(
 			`{"l":["` + strings.Repeat("x", 50_000) + `"],` + string(numbers(100).Properties[1:]))}},
 		// A pattern of 20 characters that is slow.
 		{"pattern", `properties.list.all(x, id.matches("(x{1,50}){1,2}y") || true)`,
-			Input{ID: []byte(strings.Repeat("x", 100)), Properties: numbers(100).Properties}},
+			filter.Input{ID: []byte(strings.Repeat("x", 100)), Properties: numbers(100).Properties}},
 		// Reading the file of a time zone.
 		{"zones", `properties.list.all(x, now.getHours("Europe/Andorra") == 14 || true)`, numbers(1000)},
 	} {
 		p := mustCompile(t, c.expr)
 		got, err := p.Match(c.in)
-		if got || !errors.Is(err, ErrCost) || !strings.Contains(err.Error(), "100000 units") {
+		if got || !errors.Is(err, filter.ErrCost) || !strings.Contains(err.Error(), "100000 units") {
 			t.Errorf("%s: got %v, %v", c.name, got, err)
 		}
 		// A larger limit is enough.
@@ -69,7 +72,7 @@ func TestCostOfLoops(t *testing.T) {
 	for i := range 5000 {
 		names += fmt.Sprintf(`,"n%d":%d`, i+1, i)
 	}
-	for expr, in := range map[string]Input{
+	for expr, in := range map[string]filter.Input{
 		`properties.list.all(x, x == 1)`:                 numbers(10_000),
 		`!properties.list.exists(x, x != 1)`:             numbers(10_000),
 		`properties.list.filter(x, x == 1).size() > 999`: numbers(1000),
@@ -87,16 +90,16 @@ func TestCostLimitSimple(t *testing.T) {
 	for _, c := range []struct {
 		limit uint64
 		err   error
-	}{{500, ErrCost}, {700, nil}} {
+	}{{500, filter.ErrCost}, {700, nil}} {
 		for _, expr := range []string{`properties.last == 1`, `has(properties.last)`, `properties.last in [1]`} {
 			p, err := Compile(expr, Options{CostLimit: c.limit})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.simple == nil {
+			if !isTree(t, expr) {
 				t.Fatalf("%s is not simple", expr)
 			}
-			got, err := match(t, p, in)
+			got, err := matchWithin(t, p, in, Options{CostLimit: c.limit})
 			if !errors.Is(err, c.err) || got != (c.err == nil) {
 				t.Errorf("%s, limit %d: got %v, %v", expr, c.limit, got, err)
 			}
@@ -108,7 +111,7 @@ func TestCostLimitSimple(t *testing.T) {
 func TestCostLimitCompile(t *testing.T) {
 	expr := `[` + strings.Repeat(`{},`, 100) + `{}] == properties.l`
 	_, err := Compile(expr, Options{CostLimit: 1000})
-	if !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), "at most 1000") {
+	if !errors.Is(err, filter.ErrFilter) || !strings.Contains(err.Error(), "at most 1000") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := Compile(expr, Options{}); err != nil {
@@ -124,7 +127,7 @@ func TestManyErrors(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := Compile(expr, Options{})
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, ErrFilter) || !strings.Contains(err.Error(), "at most 250") {
+	if !errors.Is(err, filter.ErrFilter) || !strings.Contains(err.Error(), "at most 250") {
 		t.Fatalf("got %v", err)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
@@ -154,7 +157,7 @@ func (l *late) Done() <-chan struct{} {
 // A long evaluation notices that its context ends.
 func TestMatchContextInterrupts(t *testing.T) {
 	p := mustCompile(t, `properties.list.all(x, x == 1)`)
-	got, err := p.MatchContext(&late{Context: context.Background()}, numbers(2*stepBytes/loopBytes))
+	got, err := p.MatchContext(&late{Context: context.Background()}, numbers(2*props.StepBytes/props.LoopBytes))
 	if got || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -172,7 +175,7 @@ func TestMatchConcurrently(t *testing.T) {
 			group.Go(func() {
 				in, want := numbers(2), true
 				if g%2 == 1 {
-					in, want = Input{Properties: []byte(`{"list":[1,2],"last":2}`)}, false
+					in, want = filter.Input{Properties: []byte(`{"list":[1,2],"last":2}`)}, false
 				}
 				for range 500 {
 					if got, err := p.Match(in); got != want || err != nil {
@@ -194,10 +197,10 @@ func TestMatchKeepsNoState(t *testing.T) {
 		want  bool
 		err   error
 	}{
-		{`{"a":[1]}`, true, nil}, {`{"a":[1`, false, ErrProperties},
+		{`{"a":[1]}`, true, nil}, {`{"a":[1`, false, filter.ErrProperties},
 		{`{}`, false, nil}, {`{"a":[2]}`, true, nil},
 	} {
-		if got, err := p.Match(Input{Properties: []byte(c.props)}); got != c.want || !errors.Is(err, c.err) {
+		if got, err := p.Match(filter.Input{Properties: []byte(c.props)}); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: got %v, %v", c.props, got, err)
 		}
 	}
@@ -223,8 +226,8 @@ func TestSimpleAllocatesNothing(t *testing.T) {
 }
 
 func TestCache(t *testing.T) {
-	c := NewCache(2, Options{CostLimit: 500})
-	get := func(expr string) *Program {
+	c := filter.NewCache(2, func(expr string) (*filter.Program, error) { return Compile(expr, Options{CostLimit: 500}) })
+	get := func(expr string) *filter.Program {
 		t.Helper()
 		p, err := c.Compile(expr)
 		if err != nil {
@@ -244,22 +247,23 @@ func TestCache(t *testing.T) {
 	if c.Len() != 2 || get(`properties.a`) != a || get(`properties.b`) == b {
 		t.Errorf("%d programs, or the wrong one was dropped", c.Len())
 	}
-	if _, err := c.Compile(`properties.`); !errors.Is(err, ErrFilter) {
+	if _, err := c.Compile(`properties.`); !errors.Is(err, filter.ErrFilter) {
 		t.Errorf("got %v", err)
 	}
 	if c.Len() != 2 {
 		t.Errorf("%d programs", c.Len())
 	}
-	if _, err := get(`properties.last == 1`).Match(numbers(3000)); !errors.Is(err, ErrCost) {
+	if _, err := get(`properties.last == 1`).Match(numbers(3000)); !errors.Is(err, filter.ErrCost) {
 		t.Errorf("options are not used: %v", err)
 	}
-	if c := NewCache(0, Options{}); c.size != 1 {
-		t.Errorf("size is %d", c.size)
+	c = NewCache(0)
+	if get(`properties.a`); c.Len() != 1 {
+		t.Errorf("%d programs", c.Len())
 	}
 }
 
 func TestCacheConcurrently(t *testing.T) {
-	c := NewCache(3, Options{})
+	c := NewCache(3)
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {

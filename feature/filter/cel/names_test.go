@@ -1,9 +1,11 @@
-package filter
+package cel
 
 import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 // TestProperties: the names that an expression reads, without those that it tests for.
@@ -29,7 +31,7 @@ func TestProperties(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", expr, got, err, want)
 		}
 	}
-	if _, err := Properties(`properties.`); !errors.Is(err, ErrFilter) {
+	if _, err := Properties(`properties.`); !errors.Is(err, filter.ErrFilter) {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"context"
@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"golang.org/x/text/cases"
+
+	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
 // slow is a pattern whose program has 203 instructions, all of which each byte of a
@@ -15,7 +18,7 @@ import (
 const slow = `id.matches("(?:a?){100}b")`
 
 // letters returns a feature whose id is n times the letter a.
-func letters(n int) Input { return Input{ID: []byte(strings.Repeat("a", n))} }
+func letters(n int) filter.Input { return filter.Input{ID: []byte(strings.Repeat("a", n))} }
 
 // counted counts steps, and ends the evaluation at step last; 0: at none.
 type counted struct{ steps, last int }
@@ -33,13 +36,13 @@ func (c *counted) Step() error {
 // string, and ends when these are spent: after 4,926 bytes of any string.
 func TestCostOfPatterns(t *testing.T) {
 	p := mustCompile(t, slow)
-	for n, want := range map[int]error{100: nil, 4900: nil, 4950: ErrCost, 10 << 20: ErrCost} {
+	for n, want := range map[int]error{100: nil, 4900: nil, 4950: filter.ErrCost, 10 << 20: filter.ErrCost} {
 		c := new(counted)
 		got, err := p.MatchIn(letters(n), c)
 		if got || !errors.Is(err, want) {
 			t.Errorf("%d letters: got %v, %v, want %v", n, got, err, want)
 		}
-		if work := min(n*203, defaultCost*bytesPerUnit); c.steps > work/stepBytes+1 {
+		if work := min(n*203, filter.DefaultCost*props.BytesPerUnit); c.steps > work/props.StepBytes+1 {
 			t.Errorf("%d letters: %d steps of %d pairs", n, c.steps, work)
 		}
 		if err != nil && !strings.Contains(err.Error(), `(?:a?){100}b`) {
@@ -57,9 +60,9 @@ func TestCostOfPatterns(t *testing.T) {
 // Long evaluations call Step. Its error ends them immediately, whatever the
 // rest of the condition says.
 func TestMatchInSteps(t *testing.T) {
-	text := Input{Properties: []byte(`{"s":"` + strings.Repeat("ß", 50_000) + `"}`)}
+	text := filter.Input{Properties: []byte(`{"s":"` + strings.Repeat("ß", 50_000) + `"}`)}
 	zeros := `[0` + strings.Repeat(",0", 60) + `]`
-	for expr, in := range map[string]Input{
+	for expr, in := range map[string]filter.Input{
 		slow + ` || true`:                                            letters(4000),
 		`properties.s.foldCase() != ""`:                              text,
 		`properties.list.all(x, x == 1)`:                             numbers(10_000),
@@ -102,9 +105,9 @@ func TestMatchContextInterruptsPattern(t *testing.T) {
 func TestCostOfLargeProperties(t *testing.T) {
 	for _, expr := range []string{`properties.x == 1`, `has(properties.x)`, `properties.exists(k, k == "x")`, `size(properties.x) == 1`} {
 		for _, begin := range []string{`{"a":"`, `{"a":[`, `{"a":1`, `{"a" `, `{`} {
-			for more, want := range map[int]error{-8: ErrProperties, 8: ErrCost, 1 << 20: ErrCost} {
-				props := begin + strings.Repeat(" ", defaultCost*bytesPerUnit+more)
-				if got, err := mustCompile(t, expr).Match(Input{Properties: []byte(props)}); got || !errors.Is(err, want) {
+			for more, want := range map[int]error{-8: filter.ErrProperties, 8: filter.ErrCost, 1 << 20: filter.ErrCost} {
+				props := begin + strings.Repeat(" ", filter.DefaultCost*props.BytesPerUnit+more)
+				if got, err := mustCompile(t, expr).Match(filter.Input{Properties: []byte(props)}); got || !errors.Is(err, want) {
 					t.Errorf("%s of %d bytes %.10s: got %v, %v, want %v", expr, len(props), props, got, err, want)
 				}
 			}
@@ -117,7 +120,7 @@ func TestStepsAgree(t *testing.T) {
 	for _, s := range []string{"", "a", "Straße", "x\xffy", "ab\ncd", "été", "a\xc3"} {
 		for _, n := range []int{1, 3, 500, 5000} {
 			s := strings.Repeat(s, n)
-			in := Input{ID: []byte(s)}
+			in := filter.Input{ID: []byte(s)}
 			for _, pattern := range []string{"", "^a+$", "a$", `\bcd`, "(?m)^cd$", "^.*ß.*$", "(?i)É", "[^a]", `\x{FFFD}`, "x.y", "e$|d$|é$"} {
 				got, err := mustCompile(t, `id.matches(r"`+pattern+`")`).Match(in)
 				if want := regexp.MustCompile(pattern).MatchString(s); got != want || err != nil {

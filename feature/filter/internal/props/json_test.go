@@ -1,4 +1,4 @@
-package filter
+package props
 
 import (
 	"bytes"
@@ -11,26 +11,26 @@ import (
 )
 
 func TestParseNumber(t *testing.T) {
-	for text, want := range map[string]value{
-		"0":                     {kind: integer},
-		"-0":                    {kind: integer},
-		"-7":                    {kind: integer, num: math.MaxUint64 - 6},
-		"999999999999999999":    {kind: integer, num: 999999999999999999},
-		"1000000000000000000":   {kind: integer, num: 1000000000000000000},
-		"9223372036854775807":   {kind: integer, num: math.MaxInt64},
-		"9223372036854775808":   {kind: unsigned, num: 1 << 63},
-		"9999999999999999999":   {kind: unsigned, num: 9999999999999999999},
-		"18446744073709551615":  {kind: unsigned, num: math.MaxUint64},
-		"18446744073709551616":  {kind: double, num: math.Float64bits(1 << 64)},
-		"-9223372036854775808":  {kind: integer, num: 1 << 63},
-		"-9223372036854775809":  {kind: double, num: math.Float64bits(-(1 << 63))},
-		"24.0":                  {kind: double, num: math.Float64bits(24)},
-		"2.4e1":                 {kind: double, num: math.Float64bits(24)},
-		"-1E-2":                 {kind: double, num: math.Float64bits(-0.01)},
-		"1e+2":                  {kind: double, num: math.Float64bits(100)},
-		"1e400":                 {kind: double, num: math.Float64bits(math.Inf(1))},
-		"-1e400":                {kind: double, num: math.Float64bits(math.Inf(-1))},
-		"1e-400":                {kind: double},
+	for text, want := range map[string]Value{
+		"0":                     {Kind: Integer},
+		"-0":                    {Kind: Integer},
+		"-7":                    {Kind: Integer, Num: math.MaxUint64 - 6},
+		"999999999999999999":    {Kind: Integer, Num: 999999999999999999},
+		"1000000000000000000":   {Kind: Integer, Num: 1000000000000000000},
+		"9223372036854775807":   {Kind: Integer, Num: math.MaxInt64},
+		"9223372036854775808":   {Kind: Unsigned, Num: 1 << 63},
+		"9999999999999999999":   {Kind: Unsigned, Num: 9999999999999999999},
+		"18446744073709551615":  {Kind: Unsigned, Num: math.MaxUint64},
+		"18446744073709551616":  {Kind: Double, Num: math.Float64bits(1 << 64)},
+		"-9223372036854775808":  {Kind: Integer, Num: 1 << 63},
+		"-9223372036854775809":  {Kind: Double, Num: math.Float64bits(-(1 << 63))},
+		"24.0":                  {Kind: Double, Num: math.Float64bits(24)},
+		"2.4e1":                 {Kind: Double, Num: math.Float64bits(24)},
+		"-1E-2":                 {Kind: Double, Num: math.Float64bits(-0.01)},
+		"1e+2":                  {Kind: Double, Num: math.Float64bits(100)},
+		"1e400":                 {Kind: Double, Num: math.Float64bits(math.Inf(1))},
+		"-1e400":                {Kind: Double, Num: math.Float64bits(math.Inf(-1))},
+		"1e-400":                {Kind: Double},
 		"01":                    {},
 		"-01":                   {},
 		"-":                     {},
@@ -50,10 +50,10 @@ func TestParseNumber(t *testing.T) {
 		"99999999999999999999a": {},
 	} {
 		got := parse([]byte(text))
-		if got.kind != want.kind || got.num != want.num {
-			t.Errorf("%s: got kind %d, %#x; want %d, %#x", text, got.kind, got.num, want.kind, want.num)
+		if got.Kind != want.Kind || got.Num != want.Num {
+			t.Errorf("%s: got kind %d, %#x; want %d, %#x", text, got.Kind, got.Num, want.Kind, want.Num)
 		}
-		if valid := json.Valid([]byte(text)); valid != (got.kind != missing) {
+		if valid := json.Valid([]byte(text)); valid != (got.Kind != Missing) {
 			t.Errorf("%s: encoding/json says valid is %v", text, valid)
 		}
 	}
@@ -93,16 +93,16 @@ func TestFindIsJSON(t *testing.T) {
 		if err := d.Decode(&read); err != nil {
 			t.Fatal(err)
 		}
-		var r reader
-		r.begin(data, defaultCost, nil)
-		names := make([]string, 0, maxNames)
+		var r Reader
+		r.Begin(data, 100_000, nil)
+		names := make([]string, 0, 8)
 		for name := range read {
 			names = append(names, name)
 		}
 		found := make([][]byte, len(names))
-		r.findAll(names, found)
+		r.FindAll(names, found)
 		for i, name := range names {
-			one := r.find(r.props, name)
+			one := r.Find(r.Props, name)
 			if !bytes.Equal(one, found[i]) || &one[0] != &found[i][0] {
 				t.Fatalf("%q of %s: find and findAll disagree: %s, %s", name, data, one, found[i])
 			}
@@ -110,51 +110,51 @@ func TestFindIsJSON(t *testing.T) {
 				t.Fatalf("%q of %s: got %s, want %v", name, data, one, read[name])
 			}
 		}
-		if r.find(r.props, "not there") != nil && read["not there"] == nil || r.fault != sound {
-			t.Fatalf("%s: found what is not there, or failed: %d", data, r.fault)
+		if r.Find(r.Props, "not there") != nil && read["not there"] == nil || r.Fault != Sound {
+			t.Fatalf("%s: found what is not there, or failed: %d", data, r.Fault)
 		}
 	})
 }
 
 // same compares a JSON text, read by r, with the value from encoding/json.
-func same(r *reader, raw []byte, want any) bool {
-	v := r.value(raw)
+func same(r *Reader, raw []byte, want any) bool {
+	v := r.Value(raw)
 	switch want := want.(type) {
 	case nil:
-		return v.kind == null
+		return v.Kind == Null
 	case bool:
-		return v.kind == boolean && (v.num == 1) == want
+		return v.Kind == Boolean && (v.Num == 1) == want
 	case string:
-		return v.kind == text && string(v.s) == want
+		return v.Kind == Text && string(v.S) == want
 	case json.Number:
 		w, _, err := big.ParseFloat(want.String(), 10, 2000, big.ToNearestEven)
 		if err != nil {
 			return false
 		}
 		f, _ := w.Float64()
-		return v.kind.isNumber() && v.float() == f
+		return v.Kind.IsNumber() && v.Float() == f
 	case []any:
-		c, ok := open(v.s, '[')
+		c, ok := open(v.S, '[')
 		for i := 0; ok && c.next(false); i++ {
-			if i >= len(want) || !same(r, c.val, want[i]) {
+			if i >= len(want) || !same(r, c.Val, want[i]) {
 				return false
 			}
 			ok = len(want) > i
 		}
-		return ok && v.kind == array && !c.bad
+		return ok && v.Kind == Array && !c.bad
 	case map[string]any:
 		n := 0
 		for name, w := range want {
-			if raw := r.find(v.s, name); raw == nil || !same(r, raw, w) {
+			if raw := r.Find(v.S, name); raw == nil || !same(r, raw, w) {
 				return false
 			}
 			n++
 		}
-		c, ok := open(v.s, '{')
+		c, ok := open(v.S, '{')
 		for c.next(true) {
 			n--
 		}
-		return ok && v.kind == object && n == 0 && !c.bad
+		return ok && v.Kind == Object && n == 0 && !c.bad
 	}
 	return false
 }
@@ -176,12 +176,12 @@ func FuzzCursor(f *testing.F) {
 			}
 			last, n := c.i, 0
 			for c.next(object) {
-				if c.i <= last || c.i > len(b) || len(c.val) == 0 {
+				if c.i <= last || c.i > len(b) || len(c.Val) == 0 {
 					t.Fatalf("%q: at %d after %d", b, c.i, last)
 				}
 				last = c.i
 				n++
-				parse(c.val)
+				parse(c.Val)
 			}
 			if json.Valid(b) && c.bad {
 				t.Fatalf("%q: malformed after %d members", b, n)

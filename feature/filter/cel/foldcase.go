@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import "cel.dev/cel-go/cel"
 

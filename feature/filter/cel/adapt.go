@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
 // For CEL an object or list is a reader and a piece of JSON text: looking up a
@@ -22,36 +24,32 @@ import (
 // reader's own error instead.
 var errRead = errors.New("properties cannot be read")
 
-// memberBytes is the count of a member that CEL's own map or list takes: it is
-// stored, and compared later, 0.1 us or more.
-const memberBytes = 16
-
 // val returns v for CEL.
-func (r *reader) val(v value) ref.Val {
-	switch v.kind {
-	case null:
+func val(r *props.Reader, v props.Value) ref.Val {
+	switch v.Kind {
+	case props.Null:
 		return types.NullValue
-	case boolean:
-		return types.Bool(v.num == 1)
-	case integer:
-		return types.Int(v.num)
-	case unsigned:
-		return types.Uint(v.num)
-	case double:
-		return types.Double(math.Float64frombits(v.num))
-	case text:
-		return types.String(v.s)
-	case object:
-		return &jsonObject{r, v.s}
-	case array:
-		return &jsonList{r, v.s}
+	case props.Boolean:
+		return types.Bool(v.Num == 1)
+	case props.Integer:
+		return types.Int(v.Num)
+	case props.Unsigned:
+		return types.Uint(v.Num)
+	case props.Double:
+		return types.Double(math.Float64frombits(v.Num))
+	case props.Text:
+		return types.String(v.S)
+	case props.Object:
+		return &jsonObject{r, v.S}
+	case props.Array:
+		return &jsonList{r, v.S}
 	}
 	return types.WrapErr(errRead)
 }
 
 // jsonObject is an object as a map of CEL.
 type jsonObject struct {
-	r   *reader
+	r   *props.Reader
 	raw []byte
 }
 
@@ -68,14 +66,14 @@ func (o *jsonObject) Find(key ref.Val) (ref.Val, bool) {
 	if !ok {
 		return nil, false // all names are strings
 	}
-	raw := o.r.find(o.raw, string(name))
-	if o.r.fault != sound {
+	raw := o.r.Find(o.raw, string(name))
+	if o.r.Fault != props.Sound {
 		return types.WrapErr(errRead), false
 	}
 	if raw == nil {
 		return nil, false
 	}
-	return o.r.val(o.r.value(raw)), true
+	return val(o.r, o.r.Value(raw)), true
 }
 
 func (o *jsonObject) Get(key ref.Val) ref.Val {
@@ -120,9 +118,9 @@ func (o *jsonObject) Value() any { return o.all().Value() }
 // all returns the members as CEL's own map.
 func (o *jsonObject) all() ref.Val {
 	members := make(map[ref.Val]ref.Val)
-	for it := newIterator(o.r, o.raw, '{'); it.more && o.r.spend(memberBytes); it.step() {
+	for it := newIterator(o.r, o.raw, '{'); it.more && o.r.Spend(props.MemberBytes); it.step() {
 		if _, twice := members[it.name()]; !twice {
-			members[it.name()] = o.r.val(o.r.value(it.c.val))
+			members[it.name()] = val(o.r, o.r.Value(it.c.Val))
 		}
 	}
 	return types.NewRefValMap(types.DefaultTypeAdapter, members)
@@ -130,7 +128,7 @@ func (o *jsonObject) all() ref.Val {
 
 // jsonList is a list of CEL.
 type jsonList struct {
-	r   *reader
+	r   *props.Reader
 	raw []byte
 }
 
@@ -149,8 +147,7 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 	it := newIterator(l.r, l.raw, '[')
 	for ; it.more; it.step() {
 		if i == 0 {
-			it.done()
-			return l.r.val(l.r.value(it.c.val))
+			return val(l.r, l.r.Value(it.c.Val))
 		}
 		i--
 	}
@@ -160,8 +157,7 @@ func (l *jsonList) Get(index ref.Val) ref.Val {
 func (l *jsonList) Contains(elem ref.Val) ref.Val {
 	it := newIterator(l.r, l.raw, '[')
 	for ; it.more; it.step() {
-		if types.Equal(l.r.val(l.r.value(it.c.val)), elem) == types.True {
-			it.done()
+		if types.Equal(val(l.r, l.r.Value(it.c.Val)), elem) == types.True {
 			return types.True
 		}
 	}
@@ -202,87 +198,58 @@ func (l *jsonList) Value() any { return l.all().Value() }
 // all returns the elements as CEL's own list.
 func (l *jsonList) all() ref.Val {
 	var elems []ref.Val
-	for it := newIterator(l.r, l.raw, '['); it.more && l.r.spend(memberBytes); it.step() {
-		elems = append(elems, l.r.val(l.r.value(it.c.val)))
+	for it := newIterator(l.r, l.raw, '['); it.more && l.r.Spend(props.MemberBytes); it.step() {
+		elems = append(elems, val(l.r, l.r.Value(it.c.Val)))
 	}
 	return types.NewRefValList(types.DefaultTypeAdapter, elems)
 }
 
-func size(r *reader, raw []byte, bracket byte) ref.Val {
+func size(r *props.Reader, raw []byte, bracket byte) ref.Val {
 	n := types.Int(0)
 	for it := newIterator(r, raw, bracket); it.more; it.step() {
 		n++
 	}
-	if r.fault != sound {
+	if r.Fault != props.Sound {
 		return types.WrapErr(errRead)
 	}
 	return n
 }
 
 // fold passes the members to f one by one, until f has enough.
-func fold(r *reader, raw []byte, bracket byte, f traits.Folder) {
+func fold(r *props.Reader, raw []byte, bracket byte, f traits.Folder) {
 	i := types.Int(0)
 	for it := newIterator(r, raw, bracket); it.more; it.step() {
 		key := ref.Val(i)
 		if it.object {
 			key = it.name()
 		}
-		if !f.FoldEntry(key, r.val(r.value(it.c.val))) {
+		if !f.FoldEntry(key, val(r, r.Value(it.c.Val))) {
 			return
 		}
 		i++
 	}
 }
 
-// iterator steps over the names of an object or the elements of a list. It
-// counts the bytes of each step, so that no loop continues when the budget is
-// spent.
+// iterator steps over the names of an object or the elements of a list.
 type iterator struct {
 	ref.Val // for methods that CEL's own iterators do not implement, either
-	r       *reader
-	c       cursor
+	r       *props.Reader
+	c       props.Cursor
 	object  bool
-	counted int // the position up to which c was counted
 	more    bool
 }
 
-func newIterator(r *reader, raw []byte, bracket byte) *iterator {
-	it := &iterator{r: r, object: bracket == '{'}
-	var ok bool
-	if it.c, ok = r.open(raw, bracket); !ok {
-		it.c.bad = true
-	}
+func newIterator(r *props.Reader, raw []byte, bracket byte) *iterator {
+	it := &iterator{r: r, c: r.Open(raw, bracket), object: bracket == '{'}
 	it.step()
 	return it
 }
 
 // step moves to the next member. It sets more.
-func (it *iterator) step() {
-	it.more = it.c.next(it.object)
-	it.done()
-	if it.r.fault != sound {
-		it.more = false
-	}
-}
-
-// done counts the bytes stepped over.
-func (it *iterator) done() {
-	it.r.failed(&it.c)
-	it.r.spend(it.c.i - it.counted)
-	it.counted = it.c.i
-}
+func (it *iterator) step() { it.more = it.r.Next(&it.c, it.object) }
 
 // name is the name of the current member.
-func (it *iterator) name() ref.Val {
-	if !it.c.escaped {
-		return types.String(it.c.name)
-	}
-	s, ok := unquote(it.c.name)
-	if !ok {
-		it.r.fault = max(it.r.fault, malformed)
-	}
-	return types.String(s)
-}
+func (it *iterator) name() ref.Val { return types.String(it.r.Name(&it.c)) }
 
 // HasNext reports whether Next has something to return.
 func (it *iterator) HasNext() ref.Val { return types.Bool(it.more) }
@@ -296,7 +263,7 @@ func (it *iterator) Next() ref.Val {
 	if it.object {
 		v = it.name()
 	} else {
-		v = it.r.val(it.r.value(it.c.val))
+		v = val(it.r, it.r.Value(it.c.Val))
 	}
 	it.step()
 	return v

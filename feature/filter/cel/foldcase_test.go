@@ -1,13 +1,15 @@
-package filter
+package cel
 
 import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 func TestFoldCase(t *testing.T) {
-	in := Input{Properties: []byte(`{"s":"Große STRASSE","g":"ΟΔΌΣ","n":5,"z":null,"l":["A","b"]}`)}
+	in := filter.Input{Properties: []byte(`{"s":"Große STRASSE","g":"ΟΔΌΣ","n":5,"z":null,"l":["A","b"]}`)}
 	for expr, want := range map[string]bool{
 		`properties.s.foldCase() == "grosse strasse"`:              true,
 		`properties.s.foldCase() == "GROSSE straße".foldCase()`:    true,
@@ -26,13 +28,13 @@ func TestFoldCase(t *testing.T) {
 			t.Errorf("%s: got %v, %v, want %v", expr, got, err, want)
 		}
 	}
-	if _, err := Compile(`foldCase("a") == "a"`, Options{}); !errors.Is(err, ErrFilter) {
+	if _, err := Compile(`foldCase("a") == "a"`, Options{}); !errors.Is(err, filter.ErrFilter) {
 		t.Errorf("as a function of the environment: %v", err)
 	}
 	// It is charged by length: a loop over a long string ends.
 	p := mustCompile(t, `properties.list.all(x, properties.s.foldCase() != "")`)
 	long := `{"s":"` + strings.Repeat("x", 5000) + `","list":[1` + strings.Repeat(",1", 199) + `]}`
-	if got, err := p.Match(Input{Properties: []byte(long)}); got || !errors.Is(err, ErrCost) {
+	if got, err := p.Match(filter.Input{Properties: []byte(long)}); got || !errors.Is(err, filter.ErrCost) {
 		t.Errorf("got %v, %v, want ErrCost", got, err)
 	}
 }
@@ -42,7 +44,7 @@ func BenchmarkFoldCase(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	in := Input{Properties: []byte(`{"s":"` + strings.Repeat("Straße ", 100) + `"}`)}
+	in := filter.Input{Properties: []byte(`{"s":"` + strings.Repeat("Straße ", 100) + `"}`)}
 	for b.Loop() {
 		if _, err := p.Match(in); err != nil {
 			b.Fatal(err)

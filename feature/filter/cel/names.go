@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"slices"
@@ -13,14 +13,7 @@ import (
 // them. Of properties.a.b it returns a. An expression with a variable that is
 // also called properties has none. The error is that of Compile.
 func Properties(expr string) ([]string, error) {
-	if _, err := Compile(expr, Options{}); err != nil {
-		return nil, err
-	}
-	env, err := environment()
-	if err != nil {
-		return nil, err
-	}
-	checked, err := check(env, expr)
+	checked, err := parseExpr(expr, Options{}.withDefaults())
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
-package filter
+// Package props reads a feature's properties in place, within a budget and in steps.
+package props
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"math"
@@ -19,31 +22,33 @@ import (
 // the next delimiter. So malformed JSON is found where it is read, or where a
 // value does not end. No function here recurses or reads outside its slice.
 
-// cursor steps over the members of an object or the elements of a list.
-type cursor struct {
+// Cursor steps over the members of an object or the elements of a list.
+type Cursor struct {
 	b     []byte
 	i     int
 	begun bool
 	bad   bool // the next bytes were not JSON; final
 	cut   bool // b is truncated
+	// counted is the position up to which Reader.Next has charged it.
+	counted int
 
 	// The current member. Both slices are parts of b.
 	name    []byte // without quotes; nil in lists
 	escaped bool   // the name holds escapes
-	val     []byte
+	Val     []byte
 }
 
 // open returns a cursor over b, which must begin with the bracket.
-func open(b []byte, bracket byte) (cursor, bool) {
+func open(b []byte, bracket byte) (Cursor, bool) {
 	i := skipSpace(b, 0)
 	if i == len(b) || b[i] != bracket {
-		return cursor{}, false
+		return Cursor{}, false
 	}
-	return cursor{b: b, i: i + 1}, true
+	return Cursor{b: b, i: i + 1}, true
 }
 
-// next moves to the next member, and returns false at the end or when c.bad.
-func (c *cursor) next(object bool) bool {
+// Next moves to the next member, and returns false at the end or when c.bad.
+func (c *Cursor) next(object bool) bool {
 	if c.bad {
 		return false
 	}
@@ -81,17 +86,17 @@ func (c *cursor) next(object bool) bool {
 	if j <= i {
 		return c.fail()
 	}
-	c.val, c.i = b[i:j], j
+	c.Val, c.i = b[i:j], j
 	return true
 }
 
-func (c *cursor) fail() bool {
+func (c *Cursor) fail() bool {
 	c.bad = true
 	return false
 }
 
 // is reports whether the current member has this name.
-func (c *cursor) is(name string) bool {
+func (c *Cursor) is(name string) bool {
 	if !c.escaped {
 		return string(c.name) == name
 	}
@@ -205,70 +210,70 @@ func unquote(raw []byte) (string, bool) {
 type kind uint8
 
 const (
-	missing kind = iota // absent, or not JSON: unknown to every test
-	null
-	boolean
-	integer  // num is an int64
-	unsigned // num is a uint64 above the largest int64
-	double   // num is a float64
-	text
-	object
-	array
+	Missing kind = iota // absent, or not JSON: unknown to every test
+	Null
+	Boolean
+	Integer  // num is an int64
+	Unsigned // num is a uint64 above the largest int64
+	Double   // num is a float64
+	Text
+	Object
+	Array
 )
 
-// value is one JSON value, a literal of an expression, or another variable.
-type value struct {
-	kind kind
-	num  uint64 // boolean: 0 or 1; numbers: see kind
-	s    []byte // text: the string; object and array: the JSON text
+// Value is one JSON value, a literal of an expression, or another variable.
+type Value struct {
+	Kind kind
+	Num  uint64 // boolean: 0 or 1; numbers: see kind
+	S    []byte // text: the string; object and array: the JSON text
 }
 
 // parse reads one value that a cursor stepped over. The kind missing means that
 // it is not JSON. Only a string with escapes allocates.
-func parse(raw []byte) value {
+func parse(raw []byte) Value {
 	if len(raw) == 0 {
-		return value{}
+		return Value{}
 	}
 	switch raw[0] {
 	case '"':
 		end, escaped := skipString(raw, 1)
 		if end != len(raw) {
-			return value{}
+			return Value{}
 		}
 		s := raw[1 : end-1]
 		if escaped {
 			u, ok := unquote(s)
 			if !ok {
-				return value{}
+				return Value{}
 			}
 			s = []byte(u)
 		}
-		return value{kind: text, s: s}
+		return Value{Kind: Text, S: s}
 	case '{':
-		return value{kind: object, s: raw}
+		return Value{Kind: Object, S: raw}
 	case '[':
-		return value{kind: array, s: raw}
+		return Value{Kind: Array, S: raw}
 	case 't':
 		if string(raw) == "true" {
-			return value{kind: boolean, num: 1}
+			return Value{Kind: Boolean, Num: 1}
 		}
 	case 'f':
 		if string(raw) == "false" {
-			return value{kind: boolean}
+			return Value{Kind: Boolean}
 		}
 	case 'n':
 		if string(raw) == "null" {
-			return value{kind: null}
+			return Value{Kind: Null}
 		}
 	default:
 		return parseNumber(raw)
 	}
-	return value{}
+	return Value{}
 }
 
 // parseNumber reads a number by JSON's grammar. Without point and exponent it is an
 // integer if it fits one. A number too large for a double becomes infinite.
-func parseNumber(raw []byte) value {
+func parseNumber(raw []byte) Value {
 	digits, neg := raw, false
 	if digits[0] == '-' {
 		digits, neg = digits[1:], true
@@ -280,27 +285,27 @@ func parseNumber(raw []byte) value {
 		n++
 	}
 	if n == 0 || n > 1 && digits[0] == '0' {
-		return value{}
+		return Value{}
 	}
 	if n == len(digits) {
 		if n <= 18 { // below 10^18, so it fits an int64
 			if neg {
-				return value{kind: integer, num: -u}
+				return Value{Kind: Integer, Num: -u}
 			}
-			return value{kind: integer, num: u}
+			return Value{Kind: Integer, Num: u}
 		}
 		if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-			return value{kind: integer, num: uint64(i)}
+			return Value{Kind: Integer, Num: uint64(i)}
 		}
 		if u, err := strconv.ParseUint(string(raw), 10, 64); err == nil {
-			return value{kind: unsigned, num: u}
+			return Value{Kind: Unsigned, Num: u}
 		}
 	} else if !isFraction(digits[n:]) {
-		return value{}
+		return Value{}
 	}
 	// Only a number out of range is an error here: f is infinite then.
 	f, _ := strconv.ParseFloat(string(raw), 64)
-	return value{kind: double, num: math.Float64bits(f)}
+	return Value{Kind: Double, Num: math.Float64bits(f)}
 }
 
 // isFraction reports whether b may follow the digits of a number: a point with
@@ -329,4 +334,62 @@ func isFraction(b []byte) bool {
 		}
 	}
 	return len(b) == 0
+}
+
+func (k kind) IsNumber() bool { return k >= Integer && k <= Double }
+
+// UnsignedValue preserves that an unsigned value is above all integers.
+func UnsignedValue(u uint64) Value {
+	if u <= math.MaxInt64 {
+		return Value{Kind: Integer, Num: u}
+	}
+	return Value{Kind: Unsigned, Num: u}
+}
+
+// Equal is CEL's equality: numbers of all kinds compare, other values of
+// different kinds differ.
+func (v *Value) Equal(l *Value) bool {
+	if v.Kind.IsNumber() && l.Kind.IsNumber() {
+		return compareNumbers(v, l) == 0
+	}
+	if v.Kind != l.Kind {
+		return false
+	}
+	return v.Num == l.Num && bytes.Equal(v.S, l.S)
+}
+
+// Compare orders numbers, or strings by their bytes.
+func (v *Value) Compare(l *Value) (int, bool) {
+	if v.Kind.IsNumber() && l.Kind.IsNumber() {
+		return compareNumbers(v, l), true
+	}
+	if v.Kind == Text && l.Kind == Text {
+		return bytes.Compare(v.S, l.S), true
+	}
+	return 0, false
+}
+
+// compareNumbers orders as CEL does: integers exactly, integers with doubles
+// as doubles. A double is never NaN, because JSON and CEL cannot write it.
+func compareNumbers(a, b *Value) int {
+	if a.Kind == Double || b.Kind == Double {
+		return cmp.Compare(a.Float(), b.Float())
+	}
+	if a.Kind != b.Kind { // one is above all integers
+		return cmp.Compare(a.Kind, b.Kind)
+	}
+	if a.Kind == Unsigned {
+		return cmp.Compare(a.Num, b.Num)
+	}
+	return cmp.Compare(int64(a.Num), int64(b.Num))
+}
+
+func (v *Value) Float() float64 {
+	switch v.Kind {
+	case Integer:
+		return float64(int64(v.Num))
+	case Unsigned:
+		return float64(v.Num)
+	}
+	return math.Float64frombits(v.Num)
 }

@@ -1,13 +1,14 @@
-package filter_test
+package cel_test
 
 import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 )
 
 func Example() {
-	p, err := filter.Compile(`properties.kind == "cafe" && properties.seats > 20`, filter.Options{})
+	p, err := cel.Compile(`properties.kind == "cafe" && properties.seats > 20`, cel.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -27,7 +28,7 @@ func Example() {
 }
 
 func ExampleError() {
-	_, err := filter.Compile(`properties.kind == "cafe" && seats > 20`, filter.Options{})
+	_, err := cel.Compile(`properties.kind == "cafe" && seats > 20`, cel.Options{})
 	fmt.Println(err)
 	// Output:
 	// filter: invalid expression: column 30: undeclared reference to 'seats': the variables are properties, id, type, revision, expires and now; a property is properties.seats

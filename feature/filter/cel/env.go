@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"fmt"
@@ -7,7 +7,8 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common"
-	"cel.dev/cel-go/common/operators"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 // The variables of an expression.
@@ -54,17 +55,17 @@ func check(env *cel.Env, expr string) (*cel.Ast, error) {
 	checked, issues := env.CompileSource(source{common.NewTextSource(expr)})
 	if errs := issues.Errors(); len(errs) > 0 {
 		first := errs[0] // the others often follow from it
-		e := &Error{Expr: expr, Message: first.Message}
+		e := &filter.Error{Expr: expr, Message: first.Message}
 		if l := first.Location; l != nil && l.Line() > 0 && l.Column() >= 0 {
 			e.Line, e.Column = l.Line(), l.Column()+1
 		}
-		e.explain()
+		explain(e)
 		return nil, e
 	}
 	switch checked.OutputType() {
 	case cel.BoolType, cel.DynType:
 	default:
-		return nil, &Error{Expr: expr, Line: 1, Column: 1, Message: fmt.Sprintf(
+		return nil, &filter.Error{Expr: expr, Line: 1, Column: 1, Message: fmt.Sprintf(
 			"a filter is a condition (bool), this is %v", checked.OutputType())}
 	}
 	return checked, nil
@@ -78,7 +79,7 @@ type source struct{ common.Source }
 func (source) Snippet(int) (string, bool) { return "", false }
 
 // explain shortens the parser's message, and says how properties are named.
-func (e *Error) explain() {
+func explain(e *filter.Error) {
 	// The list of what the parser expected is most of the grammar.
 	e.Message, _, _ = strings.Cut(e.Message, " expecting {")
 	e.Message = strings.Replace(e.Message, "mismatched input '<EOF>'", "the expression ends too early", 1)
@@ -92,20 +93,10 @@ func (e *Error) explain() {
 		return
 	}
 	name, _, _ := strings.Cut(rest, "'")
-	if line, indent := e.snippet(); strings.HasPrefix(line[min(len(line), len(indent)):], "(") {
+	if line, indent := e.Snippet(); strings.HasPrefix(line[min(len(line), len(indent)):], "(") {
 		e.Message = fmt.Sprintf("there is no function '%s'", name)
 		return
 	}
 	e.Message = fmt.Sprintf("undeclared reference to '%s': the variables are "+
 		"properties, id, type, revision, expires and now; a property is properties.%s", name, name)
-}
-
-// comparisons are the operators of simple filters.
-var comparisons = map[string]op{
-	operators.Equals:        opEqual,
-	operators.NotEquals:     opNotEqual,
-	operators.Less:          opLess,
-	operators.LessEquals:    opLessEqual,
-	operators.Greater:       opGreater,
-	operators.GreaterEquals: opGreaterEqual,
 }

@@ -1,9 +1,7 @@
-package filter
+package cel
 
 import (
 	"errors"
-	"fmt"
-	"regexp/syntax"
 	"strings"
 
 	"cel.dev/cel-go/cel"
@@ -13,6 +11,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
 // CEL's cost bounds an expression, but is charged after each operation. So no
@@ -29,7 +29,7 @@ import (
 //   - Operations that CEL prices at 1 for any length are charged by length
 //     (prices, below), properties by the bytes that are read (reader).
 //   - Patterns are literals (checkPattern), and charged while they are matched
-//     (steps.go).
+//     (package props).
 
 // macros are the macros of filters.
 var macros = []cel.Macro{
@@ -129,11 +129,6 @@ func isField(e ast.Expr) bool {
 	return false
 }
 
-// maxRegex bounds the programs of a filter's regular expressions, in instructions,
-// which counted repetitions multiply: 250 are enough for some hundred characters.
-// While a string is matched, each of them costs as much as its bytes (steps.go).
-const maxRegex = 250
-
 var errPattern = errors.New("the pattern of matches must be a literal string")
 
 // checkPattern requires a literal: it is compiled once, within maxRegex, and
@@ -146,28 +141,8 @@ func checkPattern(e ast.Expr, all *int) error {
 	if !ok {
 		return nil // the checker has refused it
 	}
-	n, err := programSize(string(s))
-	if err != nil {
-		return err
-	}
-	if *all += n; *all > maxRegex {
-		return fmt.Errorf("the patterns so far compile to %d instructions, at most %d are allowed",
-			*all, maxRegex)
-	}
-	return nil
-}
-
-// programSize returns the number of instructions of a pattern.
-func programSize(pattern string) (int, error) {
-	re, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0, err
-	}
-	prog, err := syntax.Compile(re.Simplify())
-	if err != nil {
-		return 0, err
-	}
-	return len(prog.Inst), nil
+	_, err := props.PatternSize(string(s), all)
+	return err
 }
 
 // prices charges the operations that CEL prices at 1: see the top of the file.
@@ -207,7 +182,7 @@ func (prices) CallCost(function, overload string, args []ref.Val, result ref.Val
 
 // price returns the price of an operation on n bytes.
 func price(n uint64) *uint64 {
-	n = 1 + n/bytesPerUnit
+	n = 1 + n/props.BytesPerUnit
 	return &n
 }
 

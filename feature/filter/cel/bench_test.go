@@ -1,12 +1,14 @@
-package filter
+package cel
 
 import (
 	"fmt"
 	"testing"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 // place is a feature of 300 bytes of properties, like one of OpenStreetMap.
-var place = Input{
+var place = filter.Input{
 	ID:   []byte("node/1234567890"),
 	Type: "Point",
 	Properties: []byte(`{"amenity":"cafe","name":"Café Central","addr:city":"Andorra la Vella",` +
@@ -32,7 +34,7 @@ func BenchmarkMatch(b *testing.B) {
 		{"regex", `properties.opening_hours.matches("Sa [0-9]+:")`},
 	} {
 		p := mustCompile(b, c.expr)
-		if p.simple != nil {
+		if isTree(b, c.expr) {
 			b.Run(fmt.Sprintf("filter=%s/by=tree", c.name), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -44,8 +46,9 @@ func BenchmarkMatch(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("filter=%s/by=cel", c.name), func(b *testing.B) {
 			b.ReportAllocs()
+			p := byCEL(b, c.expr, Options{})
 			for b.Loop() {
-				if _, err := p.matchCEL(&place, nil); err != nil {
+				if _, err := p.Match(place); err != nil {
 					b.Fatal(err)
 				}
 			}

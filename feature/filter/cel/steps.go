@@ -1,65 +1,27 @@
-package filter
+package cel
 
 import (
-	"context"
-	"io"
 	"regexp"
-	"strings"
-	"unicode/utf8"
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/overloads"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
-	"golang.org/x/text/cases"
+
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
-// An evaluation in steps
-//
-// CEL charges a call after it, and nothing ends a running one. So operations
-// that read much data are charged while they do, by the reader, and the reader
-// calls Stepper.Step in between:
-//
-//	reading properties   by the byte (iterator, cursor)
-//	patterns             by the byte of the string and the instruction
-//	foldCase             by the byte
-//	loops                by the iteration, for steps alone: CEL charges their bodies
-//
-// Patterns take longest. Go's regexp takes 4 to 9 ns for a byte of the string
-// and an instruction of the program, at worst, and is linear in both, but
-// cannot be interrupted. It can read its input by the character, though. The
-// input then counts, and ends when the evaluation must. That costs more than a
-// string, so short strings, which take less than a step, are passed as strings.
-
-// Stepper lets other work run in the middle of an evaluation, or ends it.
-type Stepper interface {
-	// Step is called after 10 to 150 us of an evaluation, and never in one that takes
-	// less. Its error ends the evaluation, which returns it.
-	Step() error
-}
-
-const (
-	// stepBytes of properties are scanned between two steps, or as many pairs
-	// of a byte and an instruction: 16,384 of those take 0.15 ms.
-	stepBytes = 16 << 10
-	// loopBytes is the count of one iteration of a loop: it takes 0.2 us or more.
-	loopBytes = 64
-	// foldBytes are folded in one call, which takes 13 ns for each.
-	foldBytes = 1 << 10
-)
-
-// deadline makes steps of a context.
-type deadline struct{ ctx context.Context }
-
-func (d *deadline) Step() error { return context.Cause(d.ctx) }
+// CEL charges a call after it, and nothing ends a running one. So operations that read
+// much data are replaced by ones which the reader charges (package props). CEL charges
+// the bodies of loops: their iterations count for steps alone.
 
 // runName is the name by which the parts of a program find the variables of the
 // evaluation: no name in CEL begins so.
 const runName = "#run"
 
 // runOf returns the reader of a frame's evaluation.
-func runOf(f *interpreter.ExecutionFrame) *reader {
+func runOf(f *interpreter.ExecutionFrame) *props.Reader {
 	v, _ := f.ResolveName(runName)
 	return &v.(*variables).r
 }
@@ -99,7 +61,7 @@ func loopSteps(a *ast.AST) map[int64]bool {
 type turn struct{ interpreter.InterpretableV2 }
 
 func (t *turn) Exec(f *interpreter.ExecutionFrame) ref.Val {
-	if r := runOf(f); !r.step(loopBytes) {
+	if r := runOf(f); !r.Step(props.LoopBytes) {
 		return types.WrapErr(errRead)
 	}
 	return t.InterpretableV2.Exec(f)
@@ -146,7 +108,7 @@ func newMatching(id int64, args []interpreter.InterpretableV2) (interpreter.Inte
 	}
 	m := &matching{unary: unary{id, args[0]}}
 	var err error
-	if m.size, err = programSize(string(pattern)); err == nil {
+	if m.size, err = props.ProgramSize(string(pattern)); err == nil {
 		m.re, err = regexp.Compile(string(pattern))
 	}
 	return m, err
@@ -158,13 +120,8 @@ func (m *matching) Exec(f *interpreter.ExecutionFrame) ref.Val {
 		return failed
 	}
 	r := runOf(f)
-	found := false
-	if work := (len(s) + 1) * m.size; work <= stepBytes {
-		found = r.spend(work) && m.re.MatchString(string(s))
-	} else {
-		found = m.re.MatchReader(&characters{r: r, s: string(s), price: m.size})
-	}
-	if r.fault != sound {
+	found := props.MatchPattern(r, m.re, m.size, string(s))
+	if r.Fault != props.Sound {
 		return types.WrapErr(errRead)
 	}
 	return types.Bool(found)
@@ -172,23 +129,6 @@ func (m *matching) Exec(f *interpreter.ExecutionFrame) ref.Val {
 
 func (m *matching) Eval(a interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(a, m.Exec)
-}
-
-// characters is a string that a pattern reads, at a price for each byte. It
-// ends when the evaluation does; the pattern's result is then meaningless.
-type characters struct {
-	r     *reader
-	s     string
-	price int
-}
-
-func (c *characters) ReadRune() (rune, int, error) {
-	char, n := utf8.DecodeRuneInString(c.s)
-	if n == 0 || !c.r.spend(n*c.price) {
-		return 0, 0, io.EOF
-	}
-	c.s = c.s[n:]
-	return char, n, nil
 }
 
 // folding is foldCase.
@@ -199,19 +139,11 @@ func (o *folding) Exec(f *interpreter.ExecutionFrame) ref.Val {
 	if failed != nil {
 		return failed
 	}
-	var all strings.Builder
-	for r, fold, rest := runOf(f), cases.Fold(), string(s); rest != ""; {
-		n := min(foldBytes, len(rest))
-		for n < len(rest) && !utf8.RuneStart(rest[n]) {
-			n++
-		}
-		if !r.spend(n) {
-			return types.WrapErr(errRead)
-		}
-		all.WriteString(fold.String(rest[:n]))
-		rest = rest[n:]
+	folded, ok := props.FoldCase(runOf(f), string(s))
+	if !ok {
+		return types.WrapErr(errRead)
 	}
-	return types.String(all.String())
+	return types.String(folded)
 }
 
 func (o *folding) Eval(a interpreter.Activation) ref.Val {

@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 // The generators use few names and values, so that expressions and
@@ -101,16 +103,17 @@ func TestSimpleIsCEL(t *testing.T) {
 			}
 			t.Fatal(err)
 		}
-		if p.simple == nil {
+		if !isTree(t, expr) {
 			return // orders booleans
 		}
+		slow := byCEL(t, expr, Options{})
 		for range 4 {
-			in := Input{Properties: []byte(drawObject(t, 2))}
-			want, err := p.matchCEL(&in, nil)
+			in := filter.Input{Properties: []byte(drawObject(t, 2))}
+			want, err := slow.Match(in)
 			if err != nil {
 				t.Fatalf("%s on %s: %v", expr, in.Properties, err)
 			}
-			if got, err := p.matchSimple(&in, nil); got != want || err != nil {
+			if got, err := p.Match(in); got != want || err != nil {
 				t.Fatalf("%s on %s: CEL answers %v, the tree %v, %v", expr, in.Properties, want, got, err)
 			}
 		}
@@ -136,8 +139,8 @@ func FuzzMatch(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expr string, props []byte) {
 		p, err := Compile(expr, Options{CostLimit: 2000, MaxLength: 500})
 		if err != nil {
-			var e *Error
-			if !errors.As(err, &e) || !errors.Is(err, ErrFilter) || !utf8.ValidString(e.Message) && utf8.ValidString(expr) {
+			var e *filter.Error
+			if !errors.As(err, &e) || !errors.Is(err, filter.ErrFilter) || !utf8.ValidString(e.Message) && utf8.ValidString(expr) {
 				t.Fatalf("%q: %v", expr, err)
 			}
 			lines := strings.Split(expr, "\n")
@@ -147,15 +150,15 @@ func FuzzMatch(f *testing.F) {
 			}
 			return
 		}
-		in := Input{ID: []byte("x"), Type: "Point", Properties: props, Now: noon}
-		want, err := p.matchCEL(&in, nil)
-		if err != nil && !errors.Is(err, ErrCost) && !errors.Is(err, ErrProperties) {
+		in := filter.Input{ID: []byte("x"), Type: "Point", Properties: props, Now: noon}
+		want, err := byCEL(t, expr, Options{CostLimit: 2000, MaxLength: 500}).Match(in)
+		if err != nil && !errors.Is(err, filter.ErrCost) && !errors.Is(err, filter.ErrProperties) {
 			t.Fatalf("%q on %q: %v", expr, props, err)
 		}
-		if err != nil || p.simple == nil {
+		if err != nil || !isTree(t, expr) {
 			return
 		}
-		if got, err := p.matchSimple(&in, nil); err == nil && got != want {
+		if got, err := p.Match(in); err == nil && got != want {
 			t.Fatalf("%q on %q: CEL answers %v, the tree %v", expr, props, want, got)
 		}
 	})

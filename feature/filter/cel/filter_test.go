@@ -1,4 +1,4 @@
-package filter
+package cel
 
 import (
 	"context"
@@ -7,12 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // cafe has one property of each kind.
-var cafe = Input{
+var cafe = filter.Input{
 	ID:   []byte("node/42"),
 	Type: "Point",
 	Properties: []byte(`{"kind":"cafe", "name": "Caf\u00e9 \"Central\"", "seats":24,
@@ -27,13 +29,18 @@ var cafe = Input{
 }
 
 // match evaluates by the tree, if there is one, and by CEL, and requires equal answers.
-func match(t *testing.T, p *Program, in Input) (bool, error) {
+func match(t *testing.T, p *filter.Program, in filter.Input) (bool, error) {
 	t.Helper()
-	got, err := p.matchCEL(&in, nil)
-	if p.simple == nil {
-		return got, err
+	return matchWithin(t, p, in, Options{})
+}
+
+func matchWithin(t *testing.T, p *filter.Program, in filter.Input, opts Options) (bool, error) {
+	t.Helper()
+	s, serr := p.Match(in)
+	if !isTree(t, p.String()) {
+		return s, serr
 	}
-	s, serr := p.matchSimple(&in, nil)
+	got, err := byCEL(t, p.String(), opts).Match(in)
 	if s != got || (err == nil) != (serr == nil) {
 		t.Errorf("%s on %s: CEL answers %v, %v; the simple filter %v, %v",
 			p, in.Properties, got, err, s, serr)
@@ -41,7 +48,33 @@ func match(t *testing.T, p *Program, in Input) (bool, error) {
 	return got, err
 }
 
-func mustCompile(t testing.TB, expr string) *Program {
+type failer interface{ Fatalf(string, ...any) }
+
+// byCEL is the program of CEL, even if there is a tree.
+func byCEL(t failer, expr string, opts Options) *filter.Program {
+	opts = opts.withDefaults()
+	checked, err := parseExpr(expr, opts)
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	p, err := compileCEL(checked, expr, opts)
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	return p
+}
+
+// isTree reports whether Compile makes a tree.
+func isTree(t failer, expr string) bool {
+	checked, err := parseExpr(expr, Options{}.withDefaults())
+	if err != nil {
+		t.Fatalf("%s: %v", expr, err)
+	}
+	_, _, ok := compileTree(checked.NativeRep())
+	return ok
+}
+
+func mustCompile(t testing.TB, expr string) *filter.Program {
 	t.Helper()
 	p, err := Compile(expr, Options{})
 	if err != nil {
@@ -250,8 +283,8 @@ func TestMatch(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s: got %v, %v; want %v", c.expr, got, err, c.want)
 		}
-		if (p.simple != nil) != c.simple {
-			t.Errorf("%s: simple is %v", c.expr, p.simple != nil)
+		if is := isTree(t, c.expr); is != c.simple {
+			t.Errorf("%s: simple is %v", c.expr, is)
 		}
 		if p.String() != c.expr {
 			t.Errorf("%s: String is %q", c.expr, p)
@@ -292,7 +325,7 @@ func TestMissingAndNull(t *testing.T) {
 	} {
 		p, not := mustCompile(t, expr), mustCompile(t, "!("+expr+")")
 		for i, properties := range props {
-			in := Input{Properties: []byte(properties), Now: noon}
+			in := filter.Input{Properties: []byte(properties), Now: noon}
 			yes, err := match(t, p, in)
 			no, err2 := match(t, not, in)
 			got := u
@@ -309,9 +342,9 @@ func TestMissingAndNull(t *testing.T) {
 	}
 }
 
-// A simple filter looks up at most maxNames properties.
+// A simple filter looks up any number of properties.
 func TestSimpleNames(t *testing.T) {
-	in := Input{Properties: []byte(`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`)}
+	in := filter.Input{Properties: []byte(`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`)}
 	var expr string
 	for i, name := range "abcdefghi" {
 		test := fmt.Sprintf("properties.%c == 1 && properties.%c < 2", name, name)
@@ -321,8 +354,8 @@ func TestSimpleNames(t *testing.T) {
 			expr += " && " + test
 		}
 		p := mustCompile(t, expr)
-		if got := p.simple != nil; got != (i < maxNames) {
-			t.Errorf("%d names: simple is %v", i+1, got)
+		if !isTree(t, expr) {
+			t.Errorf("%d names: not simple", i+1)
 		}
 		if got, err := match(t, p, in); !got || err != nil {
 			t.Errorf("%d names: got %v, %v", i+1, got, err)
@@ -333,7 +366,7 @@ func TestSimpleNames(t *testing.T) {
 // A feature may be almost empty.
 func TestMatchBareFeature(t *testing.T) {
 	for _, props := range []string{"", " ", "{}", " { } ", "null", " null"} {
-		in := Input{Properties: []byte(props), Now: noon}
+		in := filter.Input{Properties: []byte(props), Now: noon}
 		for expr, want := range map[string]bool{
 			`properties.kind == "cafe"`:        false,
 			`has(properties.kind)`:             false,
@@ -363,25 +396,25 @@ func TestMatchMalformed(t *testing.T) {
 		`{"a":-}`, `{"a":1e}`, `{"a":.5}`, `{"a":+1}`, `{"a":"x`, `{"a":"x\`, `{"a":"\q"}`,
 		`{"a":{`, `{"a":[1`, `{,}`, `{"z":1,,"a":1}`, `{"a":NaN}`, "\x00", `{"a":"\ud8"}`,
 	} {
-		in := Input{Properties: []byte(props)}
+		in := filter.Input{Properties: []byte(props)}
 		for _, expr := range []string{
 			`properties.a == 2 || properties.b == 2`, `properties.a == 2 || has(properties.b) || true`,
 			`properties.a == 2 || size(properties) == 3`,
 		} {
 			got, err := match(t, mustCompile(t, expr), in)
-			if !errors.Is(err, ErrProperties) || got {
+			if !errors.Is(err, filter.ErrProperties) || got {
 				t.Errorf("%s on %s: got %v, %v", expr, props, got, err)
 			}
 		}
 	}
 	// The same within a value that is read.
 	for _, props := range []string{`{"a":[1,]}`, `{"a":[,1]}`, `{"a":[1 2]}`, `{"a":[x]}`} {
-		in := Input{Properties: []byte(props)}
+		in := filter.Input{Properties: []byte(props)}
 		for _, expr := range []string{
 			`7 in properties.a`, `properties.a.exists(x, x == 7) || true`,
 			`properties.a == [1]`, `size(properties.a.filter(x, true)) == 0`,
 		} {
-			if _, err := match(t, mustCompile(t, expr), in); !errors.Is(err, ErrProperties) {
+			if _, err := match(t, mustCompile(t, expr), in); !errors.Is(err, filter.ErrProperties) {
 				t.Errorf("%s on %s: got %v", expr, props, err)
 			}
 		}
@@ -427,8 +460,8 @@ func TestCompileErrors(t *testing.T) {
 		if c.message == "" && err == nil {
 			continue
 		}
-		var e *Error
-		if !errors.As(err, &e) || !errors.Is(err, ErrFilter) {
+		var e *filter.Error
+		if !errors.As(err, &e) || !errors.Is(err, filter.ErrFilter) {
 			t.Errorf("%s: got %v", c.expr, err)
 			continue
 		}
@@ -468,7 +501,7 @@ func TestErrorShowsCaret(t *testing.T) {
 	// Of a long line the part around the caret is shown.
 	_, err := Compile(strings.Repeat(`id == "a" || `, 100)+"foo"+strings.Repeat(` || id == "a"`, 100), Options{})
 	for _, l := range strings.Split(err.Error(), "\n")[1:] {
-		if len(l) > 2+snippetWidth {
+		if len(l) > 2+72 {
 			t.Errorf("%d characters: %s", len(l), l)
 		}
 	}
