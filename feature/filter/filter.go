@@ -3,6 +3,7 @@ package filter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,7 +106,7 @@ func (p *Program) MatchIn(f Input, steps Stepper) (bool, error) {
 	} else {
 		ok, err = p.other.Evaluate(f, p.limit, steps)
 	}
-	if err == ErrCost {
+	if errors.Is(err, ErrCost) {
 		err = fmt.Errorf("%w: %.100q takes more than %d units with one feature", err, p.text, p.limit)
 	}
 	return ok, err

@@ -384,6 +384,7 @@ func compareNumbers(a, b *Value) int {
 	return cmp.Compare(int64(a.Num), int64(b.Num))
 }
 
+// Float is a number.
 func (v *Value) Float() float64 {
 	switch v.Kind {
 	case Integer:
