@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 )
 
 const testFeatures = "places"
@@ -22,6 +23,7 @@ func startFeatures(t testing.TB, opts Options) *Server {
 func dialFeatures(t testing.TB, s *Server, o client.Options) *model.Features {
 	t.Helper()
 	o = client.WithHooks(o, keepYoung)
+	o.Filters = cel.NewCache(64)
 	c := dial(t, s, o)
 	f, err := c.Features(testFeatures)
 	if err != nil {
