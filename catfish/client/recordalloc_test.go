@@ -47,12 +47,17 @@ func testRecordsDoNotAllocate(t *testing.T, o server.Options) {
 					t.Fatal(err)
 				}
 			}
-			// Heartbeats and timers of the process allocate a little now and then.
-			if n := testing.AllocsPerRun(500, func() {
-				if err := f(); err != nil {
-					t.Fatal(err)
-				}
-			}); n >= 1 {
+			// Heartbeats and timers of the process allocate a little now and then, and on
+			// a busy machine more of them come while the operation runs.
+			n := 1.0
+			for tries := 0; n >= 1 && tries < 3; tries++ {
+				n = testing.AllocsPerRun(500, func() {
+					if err := f(); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			if n >= 1 {
 				t.Errorf("%s, %s: %v allocations", policy, name, n)
 			}
 		}
