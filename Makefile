@@ -48,7 +48,7 @@ demo: build ## a server and clients on real map data, and a page with both
 # Packages are tested in this order: those that take long do not wait until a
 # processor has nothing else to do. One more at a time than there are processors,
 # since tests wait for processes, files and time.
-LONG := ./catfish ./internal/cli ./rstar ./store ./fastmsg
+LONG := ./catfish/client ./catfish/server ./internal/cli ./rstar ./store ./fastmsg
 ATONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Remote readers of records and keys, whose tests run over each transport.
@@ -97,7 +97,7 @@ test-long: ## test with more cases, for two minutes
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
 	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
 	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./store/disk -args -damages 1000
-	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish -args -seeds 10 -stops 10 -kills 20
+	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish/client -args -seeds 10 -stops 10 -kills 20
 	CGO_ENABLED=0 $(GOTEST) -run UploadOfBad ./web -args -bad 1000000
 
 # These are modules of their own, with the dependencies of what they compare
@@ -128,7 +128,7 @@ ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Refram
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test($(ONE_GOROUTINE))' \
-		./rstar ./catfish $$($(GO) list ./... | grep -Ev '/(datasets(/ycsb)?|cmd/catfish|internal/cli|feature)$$')
+		./rstar ./catfish/client $$($(GO) list ./... | grep -Ev '/(datasets(/ycsb)?|cmd/catfish|internal/cli|feature)$$')
 	cd bench && CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(InsertAll|Replay|RunCut|Steps)' \
 		$$($(GO) list ./... | grep -Ev '/(sim|report|paper|rfp|kv|micro|cmd/catfish-bench)$$')
 
@@ -149,7 +149,7 @@ build-ofi: ## build bin/catfish-ofi and its bench, with RDMA (needs libfabric-de
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish ./internal/cli $(READERS)
+OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish/... ./internal/cli $(READERS)
 
 # What cgo makes of a file names the file's directory. Trimmed, two checkouts share it
 # in Go's cache, and the linter looks for the other's files.
@@ -160,7 +160,7 @@ test-ofi test-rdma: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
 .PHONY: test-ofi
 test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
-	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish ./fastmsg ./internal/rdmaprobe $(READERS)
+	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish/client ./catfish/server ./fastmsg ./internal/rdmaprobe $(READERS)
 	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./internal/cli
 	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./rdma/ofi
 	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./rdma/ofi

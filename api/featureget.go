@@ -8,6 +8,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // MaxGet is the maximum number of ids of one GetMany: looking them up takes a
@@ -33,7 +34,7 @@ func (s *featureService) Get(ctx context.Context, req *catfishv1.FeatureServiceG
 	var res catfishv1.FeatureServiceGetResponse
 	err = c.GetMany(ctx, []string{req.GetId()}, func(_ int, f *store.Found) (_ bool, err error) {
 		if f == nil {
-			return false, store.NoFeature(c.Name(), req.GetId())
+			return false, query.NoFeature(c.Name(), req.GetId())
 		}
 		res.Feature, err = sel.featureToProto(f)
 		return true, err

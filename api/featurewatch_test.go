@@ -17,7 +17,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 // With WithKeys each call needs a key, in its metadata:

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 )
 

@@ -6,7 +6,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/store"
@@ -130,7 +131,7 @@ func WithWatchProgress(d time.Duration) Option {
 // WithKeys requires a key of each call, except those of health and reflection;
 // see catfish.OpenKeys. Without keys, or with nil, any client that reaches the
 // server may do everything.
-func WithKeys(keys *access.Keys) Option {
+func WithKeys(keys *server.Keys) Option {
 	return func(o *options) { o.keys = keys }
 }
 

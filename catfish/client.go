@@ -2,80 +2,97 @@ package catfish
 
 import (
 	"context"
-	"fmt"
+
+	"github.com/catfish-index/catfish/catfish/client"
+	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/feature/filter/cel"
+	"github.com/catfish-index/catfish/internal/wire"
 )
 
-// Client searches and changes one collection of a server. All methods
-// are safe for any number of goroutines, which share one connection.
-type Client struct {
-	conn       *connection // shared by the Clients of all collections
-	collection string
-}
+type (
+	// BackupInfo describes the content of a backup.
+	BackupInfo = model.BackupInfo
+	// BoxesOptions configure a collection of boxes.
+	BoxesOptions = model.BoxesOptions
+	// Client searches and changes one collection of a server.
+	Client = client.Client
+	// ConnInfo describes the server that a client is connected to, and how.
+	ConnInfo = client.ConnInfo
+	// Counters is what a client has done since Dial, all collections and connections
+	// together.
+	Counters = client.Counters
+	// Explanation says how one search was carried out, and why.
+	Explanation = model.Explanation
+	// Step is a part of a search, and the time that passed in it.
+	Step = model.Step
+	// CollectionInfo describes a collection of a server.
+	CollectionInfo = model.CollectionInfo
+	// Fabric picks a device of libfabric.
+	Fabric = model.Fabric
+	// Options configures Dial.
+	Options = client.Options
+	// ServerInfo is one incarnation of a server.
+	ServerInfo = client.ServerInfo
+	// Neighbor is an object found by Nearest, with its distance.
+	Neighbor = model.Neighbor
+	// Shared is what clients have in common.
+	Shared = client.Shared
+)
 
-// Dial connects to the server at addr (host:port). When the server goes
-// away later, the client reconnects with back-off; Dial itself tries once
-// and fails with ErrNoServer within opts.DialTimeout.
+const (
+	// rectangles with numbers, in an R*-tree
+	KindBoxes = model.KindBoxes
+	// values by key
+	KindRecords = model.KindRecords
+	// places: geometries with properties, by area and by id
+	KindFeatures = model.KindFeatures
+	// Options only: the best that both sides have
+	TransportAuto = model.TransportAuto
+	// shared memory, same host
+	TransportSHM = model.TransportSHM
+	// software RNIC over TCP
+	TransportSoft = model.TransportSoft
+	// RDMA by libfabric; builds with the tag ofi
+	TransportOFI = model.TransportOFI
+	// plain sockets: no one-sided reads, the base line
+	TransportTCP = model.TransportTCP
+	// DefaultCollection always exists.
+	DefaultCollection = model.DefaultCollection
+	// DefaultHeartbeatInterval is the paper's (section V-A).
+	DefaultHeartbeatInterval = model.DefaultHeartbeatInterval
+	// DefaultDialTimeout bounds Dial and each reconnection attempt.
+	DefaultDialTimeout = model.DefaultDialTimeout
+	// DefaultWindow is how many reads of one search are in flight at once: the outstanding
+	// reads that common cards grant a queue pair.
+	DefaultWindow = model.DefaultWindow
+	// DefaultClientCollections is how many collections each user or host may have created:
+	// a program needs few.
+	DefaultClientCollections = model.DefaultClientCollections
+	// DefaultCacheBytes is room for the internal nodes of four million objects: with 35
+	// objects in a leaf and 60 children in a node these are 2 MiB, and a cache works best
+	// when half full.
+	DefaultCacheBytes = client.DefaultCacheBytes
+	// ProtocolVersion is the protocol of this build's clients and servers.
+	ProtocolVersion = client.ProtocolVersion
+	// HasOFI reports whether libfabric, which transport ofi needs, is in this build.
+	HasOFI = client.HasOFI
+	// MaxNearest is the largest k of Nearest: 2.6 MB of objects.
+	MaxNearest = wire.MaxNearest
+)
+
+var (
+	// Version is the release; the build stamps it.
+	Version = model.Version
+)
+
+// clientFilters is how many compiled filters a client keeps, of some KB each.
+// Compiling one takes 100 us, more than the server takes for most searches.
+const clientFilters = 64
+
+// Dial connects to the server at addr (host:port).
 func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
-	c, err := newConnection(addr, opts)
-	if err != nil {
-		return nil, err
+	if opts.Filters == nil {
+		opts.Filters = cel.NewCache(clientFilters)
 	}
-	if err := c.start(ctx); err != nil {
-		_ = c.close() // The failed client is not returned.
-		return nil, err
-	}
-	return &Client{conn: c, collection: c.opts.Collection}, nil
-}
-
-// Collection is a Client for another collection over the same connection.
-// Its first operation shows whether it exists.
-func (c *Client) Collection(name string) (*Client, error) {
-	if err := checkFind(name); err != nil {
-		return nil, err
-	}
-	return &Client{conn: c.conn, collection: name}, nil
-}
-
-// Close ends the connection, for the Clients of all collections. In-flight calls
-// return errors.
-func (c *Client) Close() error { return c.conn.close() }
-
-// ConnInfo describes the server that a client is connected to, and how.
-type ConnInfo struct {
-	Addr      string `json:"addr"`
-	Transport string `json:"transport"`
-	Reason    string `json:"transport_reason"`
-	Device    string `json:"device,omitempty"` // what carries the transport
-	Policy    string `json:"policy"`
-	BootID    uint64 `json:"boot_id,string"`
-	Version   string `json:"version"`
-	NodeBytes int    `json:"node_bytes"`
-}
-
-// Info describes the present connection, or the last one.
-func (c *Client) Info() ConnInfo {
-	s := c.conn.sessions.latest()
-	i := ConnInfo{
-		Addr: c.conn.addr, Transport: s.transport, Reason: s.reason, Policy: c.conn.engine.Policy(),
-		BootID: s.hello.BootID, Version: s.hello.Version,
-	}
-	if s.dev != nil {
-		i.Device = s.dev.Info().Detail
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o := s.slabs[c.collection]; o != nil {
-		i.NodeBytes = int(o.NodeBytes)
-	}
-	return i
-}
-
-// compatible refuses schemes that need rings over plain sockets. Policy tcp
-// is plain sockets by its name, whatever the transport of the others.
-func compatible(sch Scheme, opts Options) error {
-	if opts.Transport == TransportTCP && (!sch.TCP || opts.Custom != nil) {
-		return fmt.Errorf("%w: transport tcp has no one-sided reads and no heartbeats; it goes with policy tcp only, not %s",
-			ErrOption, sch.Name)
-	}
-	return nil
+	return client.Dial(ctx, addr, opts)
 }

@@ -49,29 +49,11 @@
 // connection breaks; a write whose answer was lost ends with
 // ErrUnknownOutcome, one that was never sent with ErrNotSent.
 //
-// # Reading the source
+// # Packages
 //
-// A search of boxes begins in search.go: Client.Search fills a query, and run carries
-// it out on the present session (sessions.go, session.go), and again on the
-// next one if the connection breaks. once asks the engine of package policy
-// for the path.
-//
-// By fast messaging, message encodes the query (wire.go) and calls the server
-// through package fastmsg. There a worker (worker.go) hands the request to
-// service.go, or several that are ready at once to searchbatch.go. request.go
-// decodes and checks it, the tree answers, and record.go notes it if the
-// server records.
-//
-// By offloading, the query takes a read channel (channels.go), and package
-// rstar/remote walks the tree by RDMA Reads. If the walk does not end, because the
-// tree changes too quickly, the search takes fast messaging.
-//
-// A write (write.go) always takes fast messaging, and is repeated only if
-// it was never sent.
-//
-// Elsewhere: server.go, fabric.go and mux.go accept connections of each
-// transport; detect.go and hello.go choose the transport; connection.go keeps
-// a client connected; shared.go has what clients of a process share; many.go
-// makes many searches at once; tcp.go is the paper's base line over sockets.
-// Places have files of their own: places.go, features.go, local.go, featurewire.go.
+// The names here are aliases, in one place for programs that use both sides: package
+// client has Dial and Client, package server NewServer, Server and Open, and package
+// model what both share: places, queries, events, options, statistics, errors. A
+// program that only connects to servers may import client and model, which link
+// neither the store's disk nor a server.
 package catfish

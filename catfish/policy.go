@@ -1,57 +1,55 @@
 package catfish
 
 import (
-	"fmt"
-
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/catfish/client"
 )
 
-// Types of a policy and of its input: package policy has the documentation.
 type (
-	Policy      = policy.Policy
-	Learner     = policy.Learner
-	Named       = policy.Named
-	Description = policy.Description
-	Plan        = policy.Plan
-	Ask         = policy.Ask
-	PolicyState = policy.State
-	Path        = policy.Path
-	Load        = policy.Load
-	Outcome     = policy.Outcome
-	Estimate    = policy.Estimate
-	Scheme      = policy.Scheme
-	Backoff     = policy.Backoff
-	Predictor   = policy.Predictor
+	// Types of a policy and of its input: package policy has the documentation.
+	Policy = client.Policy
+	// Types of a policy and of its input: package policy has the documentation.
+	Learner = client.Learner
+	// Types of a policy and of its input: package policy has the documentation.
+	Named = client.Named
+	// Types of a policy and of its input: package policy has the documentation.
+	Description = client.Description
+	// Types of a policy and of its input: package policy has the documentation.
+	Plan = client.Plan
+	// Types of a policy and of its input: package policy has the documentation.
+	Ask = client.Ask
+	// Types of a policy and of its input: package policy has the documentation.
+	PolicyState = client.PolicyState
+	// Types of a policy and of its input: package policy has the documentation.
+	Path = client.Path
+	// Types of a policy and of its input: package policy has the documentation.
+	Load = client.Load
+	// Types of a policy and of its input: package policy has the documentation.
+	Outcome = client.Outcome
+	// Types of a policy and of its input: package policy has the documentation.
+	Estimate = client.Estimate
+	// Types of a policy and of its input: package policy has the documentation.
+	Scheme = client.Scheme
+	// Types of a policy and of its input: package policy has the documentation.
+	Backoff = client.Backoff
+	// Types of a policy and of its input: package policy has the documentation.
+	Predictor = client.Predictor
 )
 
-// How Algorithm 1 predicts the server's utilisation.
 const (
-	PredictLatest = policy.Latest
-	PredictMean   = policy.Mean
-	PredictLinear = policy.Linear
+	PredictLatest = client.PredictLatest
+	PredictMean   = client.PredictMean
+	PredictLinear = client.PredictLinear
+	FastMessaging = client.FastMessaging
+	Offload       = client.Offload
+	// DefaultPolicy is the scheme that "default" stands for.
+	DefaultPolicy = client.DefaultPolicy
 )
-
-// The two paths.
-const (
-	FastMessaging = policy.FastMessaging
-	Offload       = policy.Offload
-)
-
-// DefaultPolicy is the scheme that "default" stands for.
-const DefaultPolicy = policy.Default
 
 // Schemes lists the names that Options.Policy takes, "default" first.
-func Schemes() []string { return policy.Schemes() }
+func Schemes() []string { return client.Schemes() }
 
 // DescribeScheme is one line about a scheme, "" for an unknown name.
-func DescribeScheme(name string) string { return policy.DescribeScheme(name) }
+func DescribeScheme(name string) string { return client.DescribeScheme(name) }
 
-// SchemeByName looks a scheme up, "" or "default" for the default. The
-// error wraps ErrOption.
-func SchemeByName(name string) (Scheme, error) {
-	s, err := policy.SchemeByName(name)
-	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrOption, err)
-	}
-	return s, err
-}
+// SchemeByName looks a scheme up, "" or "default" for the default.
+func SchemeByName(name string) (Scheme, error) { return client.SchemeByName(name) }

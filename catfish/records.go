@@ -1,135 +1,27 @@
 package catfish
 
 import (
-	"context"
-	"fmt"
-	"sync"
-	"time"
-
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/catfish/client"
+	"github.com/catfish-index/catfish/catfish/model"
 )
 
-// Records reads and changes a collection of records: values by key. All methods
-// are safe for concurrent use; they use the connection of the Client that returned
-// the Records.
-//
-// A Get returns the state of its key at a moment of the call; it sees every write
-// that was acknowledged before it began, whichever path it takes.
-type Records struct{ c *Client }
+type (
+	// RecordsOptions configure a collection of records.
+	RecordsOptions = model.RecordsOptions
+	// RecordsStats is the state of a collection of records.
+	RecordsStats = model.RecordsStats
+	// Records reads and changes a collection of records: values by key.
+	Records = client.Records
+	// Record is a value under a key.
+	Record = model.Record
+	// ShardAt says which shard of a collection a key belongs to.
+	ShardAt = model.ShardAt
+	// ShardStats is the state of a shard.
+	ShardStats = model.ShardStats
+)
 
-// Records returns a Records for a collection, over the same connection. Its first
-// operation shows whether the collection exists, and is one of records (ErrKind).
-func (c *Client) Records(name string) (*Records, error) {
-	other, err := c.Collection(name)
-	if err != nil {
-		return nil, err
-	}
-	return &Records{other}, nil
-}
-
-// Record is a value under a key. Keys have 1 to record.MaxKeyBytes bytes, values up
-// to record.MaxValueBytes, or a 36th of the server's memory limit if that is less:
-// the limit of what a client may put or get at a time, by message.
-type Record struct {
-	Key, Value []byte
-	// Revision of the collection that this record was written with; 0: there
-	// is no record.
-	Revision uint64
-	// Expires is when the record ceases to exist, by the server's clock; zero: never.
-	Expires time.Time
-	Flags   uint16 // the user's own
-}
-
-// Get returns the record of a key, whose value is appended to dst. ErrNotFound:
-// there is none. The Record's Key is the caller's. ErrTooLarge: a program that embeds
-// the server has put a larger value than the server sends. ErrBusy: the server has no
-// room for the value now.
-//
-// The server copies a value of more than 1 MiB whole before it sends it: the value
-// is always that of one Put.
-func (r *Records) Get(ctx context.Context, key, dst []byte) (Record, error) {
-	g := gets.Get().(*getQuery)
-	defer g.release()
-	g.one.keys[0], g.one.records[0].Value = key, dst
-	g.keys, g.records, g.appends = g.one.keys[:], g.one.records[:], len(dst)
-	if err := r.c.run(ctx, g); err != nil {
-		return Record{}, err
-	}
-	rec := g.one.records[0]
-	if rec.Revision == 0 {
-		return Record{}, fmt.Errorf("%w: %q", kv.ErrNotFound, key)
-	}
-	rec.Key = key
-	return rec, nil
-}
-
-// Explain does what Get does, and explains how.
-func (r *Records) Explain(ctx context.Context, key []byte) (Record, *Explanation, error) {
-	x, done := r.c.conn.explain(r.c.conn.records.Policy())
-	g := gets.Get().(*getQuery)
-	defer g.release()
-	g.one.keys[0], g.one.records[0].Value = key, nil
-	g.keys, g.records, g.appends, g.explain = g.one.keys[:], g.one.records[:], 0, x
-	if err := r.c.run(ctx, g); err != nil {
-		return Record{}, &x.Explanation, err
-	}
-	rec := g.one.records[0]
-	done()
-	if rec.Revision != 0 {
-		rec.Key, x.Results = key, 1
-	}
-	return rec, &x.Explanation, nil
-}
-
-// GetMany returns the records of keys, in their order; for a key without a record
-// Revision is 0. It reuses dst, and the values in it. The records together are no
-// snapshot. Up to 256 keys travel in one message, or are read at the same time,
-// which is faster than one by one. A value of more than 1 MiB takes a separate
-// answer. ErrTooLarge: a value is larger than Get returns; then all fail.
-func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []Record) ([]Record, error) {
-	return r.c.getMany(ctx, KindRecords, keys, nil, dst)
-}
-
-func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, fields *feature.Selection, dst []Record) ([]Record, error) {
-	for len(dst) < len(keys) {
-		dst = append(dst, Record{})
-	}
-	dst = dst[:len(keys)]
-	g := gets.Get().(*getQuery)
-	g.kind, g.fields = kind, fields
-	defer g.release()
-	for n := 0; n < len(keys); n += maxKeys {
-		end := min(n+maxKeys, len(keys))
-		g.keys, g.records, g.appends = keys[n:end], dst[n:end], 0
-		if err := c.run(ctx, g); err != nil {
-			if len(keys) > maxKeys {
-				err = fmt.Errorf("keys %d to %d of %d: %w", n, end-1, len(keys), err)
-			}
-			return dst[:0], err
-		}
-	}
-	for i := range dst {
-		dst[i].Key = keys[i]
-	}
-	return dst, nil
-}
-
-// CreateRecords adds a collection of records, unless one of that name exists
-// (ErrKind: of another kind). See CreateCollection.
-func (c *Client) CreateRecords(ctx context.Context, name string, o RecordsOptions) error {
-	if err := checkName(name); err != nil {
-		return err
-	}
-	if err := o.validate(); err != nil {
-		return err
-	}
-	_, err := c.manage(ctx, kindCreateRecords, "create collections of records", string(appendRecordsOptions(nil, o))+name)
-	return err
-}
-
-var gets = sync.Pool{New: func() any {
-	g := new(getQuery)
-	g.part.work = g.work
-	return g
-}}
+const (
+	// MaxShards is how many shards a collection may have: as many as a client may have
+	// collections (DefaultClientCollections), since each shard takes a collection's place.
+	MaxShards = model.MaxShards
+)

@@ -31,7 +31,7 @@ func (c *Collection) Get(ctx context.Context, id string) (Feature, error) {
 	var f Feature
 	err := c.GetMany(ctx, []string{id}, func(_ int, found *Found) (bool, error) {
 		if found == nil {
-			return false, NoFeature(c.Name(), id)
+			return false, query.NoFeature(c.Name(), id)
 		}
 		f = found.Feature()
 		return true, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/storestats"
 )
 
 // Result is the outcome of a write.
@@ -86,25 +87,8 @@ func (st *Store) timed(entries []disk.Entry) error {
 	return err
 }
 
-// Stats is the state of a Store. Counts are since it was opened.
-type Stats struct {
-	// Writes by the names of their Results.
-	Writes map[string]uint64 `json:"writes"`
-	// Batches are writes that were committed together, and Commits their durations,
-	// in microseconds: with disk.SyncAlways until they were durable.
-	Batches disk.HistogramStats `json:"batches"`
-	Commits disk.HistogramStats `json:"commits"`
-	// Revision of the last write, of all collections.
-	Revision uint64 `json:"revision"`
-	// Waiting is the number of writes in the commit queue.
-	Waiting int `json:"waiting"`
-	// Watchers and their areas, and how many watchers ended because they were too slow.
-	Watchers     int    `json:"watchers"`
-	WatchedAreas int    `json:"watched_areas"`
-	Lagged       uint64 `json:"lagged"`
-	// Disk is nil if the store has no data directory.
-	Disk *disk.Stats `json:"disk,omitempty"`
-}
+// Stats describe a store.
+type Stats = storestats.Store
 
 // Stats counts.
 func (st *Store) Stats() Stats {

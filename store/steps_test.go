@@ -89,7 +89,14 @@ func TestFilterCost(t *testing.T) {
 // possible, gives the events of one that is not, and writes continue meanwhile.
 func TestWatchInSteps(t *testing.T) {
 	c := create(t, open(t, Options{}), CollectionOptions{})
+	var tree filter.Tree
+	slow, err := tree.Matches(tree.Property([][]string{{"s"}}), `(?:a?){100}b`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := tree.Program("where", tree.Or(slow, tree.Constant(true)))
 	areas := map[string]Query{
+		"where": {Where: where}, "both": {Area: query.Box(0, 0, 2, 2), Filter: slowFilter + " || true", Where: where},
 		"slow": {Filter: slowFilter}, "box": {Area: query.Box(0, 0, 2, 2), Filter: slowFilter}, "any": {},
 	}
 	plain, paused := watch(t, c, 0, areas), watch(t, c, 0, areas)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store/disk"
 )
@@ -107,7 +108,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.disk = disk.Open
 	}
 	st := &Store{
-		o: o, now: o.Now, boot: cmp.Or(o.BootID, rand.Uint64()), filters: filter.NewCache(filterCache, filter.Options{}),
+		o: o, now: o.Now, boot: cmp.Or(o.BootID, rand.Uint64()), filters: cel.NewCache(filterCache),
 		names: map[string]*Collection{}, nums: map[uint32]*Collection{},
 		boxes: map[string]*Boxes{}, next: 1,
 	}

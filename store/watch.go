@@ -101,7 +101,7 @@ func (c *Collection) Watch(ctx context.Context, o WatchOptions) (*Watcher, error
 		return nil, fmt.Errorf("store: watch %q: %w", c.Name(), err)
 	}
 	h := &c.st.hub
-	w := &Watcher{c: c, h: h, wake: make(chan struct{}, 1), names: map[string]*area{}, filters: map[string]*sharedFilter{}}
+	w := &Watcher{c: c, h: h, wake: make(chan struct{}, 1), names: map[string]*area{}, filters: map[conditions]*sharedFilter{}}
 	w.areas.init()
 	w.visit = w.candidate
 	if err := h.register(w); err != nil {

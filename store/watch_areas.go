@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/store/query"
 )
 
@@ -68,6 +69,12 @@ func (s *areas) visit(boxes []feature.Box, f func(*area)) {
 // usual one takes some KB, the largest 300 KB.
 const maxFilters = 256
 
+// conditions are a query's, by which areas share their program.
+type conditions struct {
+	text  string
+	where *filter.Program
+}
+
 // sharedFilter is the program of all areas with the same filter.
 type sharedFilter struct {
 	program *filter.Program
@@ -83,7 +90,7 @@ func (w *Watcher) Add(name string, q Query) error {
 		return fmt.Errorf("%w: limit, order or cursor of a watched area", ErrQuery)
 	}
 	shape := q
-	shape.Filter = ""
+	shape.Filter, shape.Where = "", nil
 	p, err := shape.Prepare(w.c.o.Space, w.c.st.filters)
 	if err != nil {
 		return err
@@ -102,7 +109,8 @@ func (w *Watcher) Add(name string, q Query) error {
 	if n := w.h.limits.WatcherAreas; w.weight+a.weight > n {
 		return fmt.Errorf("%w: %d areas of a watcher (area %q counts as %d)", ErrWatchLimit, n, name, a.weight)
 	}
-	program, err := w.filter(q.Filter)
+	of := conditions{q.Filter, q.Where}
+	program, err := w.filter(of)
 	if err != nil {
 		return err
 	}
@@ -110,11 +118,11 @@ func (w *Watcher) Add(name string, q Query) error {
 	if err := w.h.add(a, w.started); err != nil {
 		return err
 	}
-	if q.Filter != "" {
-		shared := w.filters[q.Filter]
+	if of != (conditions{}) {
+		shared := w.filters[of]
 		if shared == nil {
 			shared = &sharedFilter{program: program}
-			w.filters[q.Filter] = shared
+			w.filters[of] = shared
 		}
 		shared.areas++
 	}
@@ -124,22 +132,25 @@ func (w *Watcher) Add(name string, q Query) error {
 	return nil
 }
 
-// filter is the program of a text, nil of none. w.mu is held.
-func (w *Watcher) filter(text string) (*filter.Program, error) {
-	if text == "" {
+// filter is the program of the text, nil of none. w.mu is held.
+func (w *Watcher) filter(of conditions) (*filter.Program, error) {
+	if of == (conditions{}) {
 		return nil, nil
 	}
-	if f := w.filters[text]; f != nil {
+	if f := w.filters[of]; f != nil {
 		return f.program, nil
 	}
 	if len(w.filters) >= maxFilters {
 		return nil, fmt.Errorf("%w: %d different filters of a watcher", ErrWatchLimit, maxFilters)
 	}
-	f, err := filter.Compile(text, filter.Options{})
+	if of.text == "" {
+		return of.where, nil
+	}
+	f, err := cel.Compile(of.text, cel.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrQuery, err)
 	}
-	return f, nil
+	return f.And(of.where), nil
 }
 
 // Remove stops watching an area, and reports whether there was one. A Next that begins
@@ -156,9 +167,10 @@ func (w *Watcher) Remove(name string) bool {
 	w.areas.remove(a)
 	delete(w.names, name)
 	w.weight -= a.weight
-	if shared := w.filters[a.p.Filter]; shared != nil {
+	of := conditions{a.p.Filter, a.p.Where}
+	if shared := w.filters[of]; shared != nil {
 		if shared.areas--; shared.areas == 0 {
-			delete(w.filters, a.p.Filter)
+			delete(w.filters, of)
 		}
 	}
 	return true

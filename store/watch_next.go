@@ -30,7 +30,7 @@ type Watcher struct {
 	started bool
 	names   map[string]*area
 	areas   areas
-	filters map[string]*sharedFilter
+	filters map[conditions]*sharedFilter
 	weight  int
 
 	// Under hub.mu.

@@ -144,11 +144,6 @@ func (c *Collection) deleteFound(ctx context.Context, q Query) (deleted int, aga
 	}
 	ids := int64(0)
 	if err = c.Search(ctx, q, func(f *Found) (bool, error) {
-		if q.Also != nil {
-			if ok, err := q.Also(f); !ok || err != nil {
-				return err == nil, err
-			}
-		}
 		all = append(all, found{string(f.ID), f.Revision})
 		n := int64(len(f.ID)) + foundBytes
 		ids += n

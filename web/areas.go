@@ -13,10 +13,10 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
-	"github.com/catfish-index/catfish/web/cql2"
 )
 
 // Areas of events
@@ -32,11 +32,8 @@ import (
 // all areas. A feature without a geometry is in no area, as it is in no fence. Parameter
 // bbox alone is an exception: with it such features match, as the standard requires.
 
-// followed is an area that a stream follows.
-type followed struct {
-	query store.Query
-	rest  *rest // the rest of the filter
-}
+// world is an area of a query beside which none of a filter is searched for.
+var world = query.Box(-180, -90, 180, 90)
 
 // areaSpec is an area in the body of a POST: one of bbox, geometry, or point and radius.
 type areaSpec struct {
@@ -56,7 +53,7 @@ const (
 )
 
 // followed returns the areas to follow, by name, and holds memory for them.
-func (q *request) followed(c *store.Collection) (map[string]*followed, error) {
+func (q *request) followed(c *store.Collection) (map[string]*store.Query, error) {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
 	q.params.later = true
@@ -80,53 +77,41 @@ func (q *request) followed(c *store.Collection) (map[string]*followed, error) {
 		return nil, err
 	}
 	// An area in the filter is then a second one, beside these.
-	common, rest, err := q.conditionsIn(c, store.Query{Area: query.Box(-180, -90, 180, 90)}, "lastEventId", "areas")
+	common, err := q.conditionsIn(c, store.Query{Area: world}, "lastEventId", "areas")
 	if err != nil {
 		return nil, err
 	}
 	size := limits.WatcherBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
-	all, filters := make(map[string]*followed, len(specs)), map[string]*followed{}
+	all, filters := make(map[string]*store.Query, len(specs)), map[string]*filter.Program{}
 	for i := range specs {
 		if err := q.turns.Tick(); err != nil {
 			return nil, err
 		}
 		s := &specs[i]
-		a, err := s.followed(c, filters)
+		a, err := s.followed(c, &common, filters)
 		if err == nil && all[s.Name] != nil {
 			err = badArea("there are two of that name")
 		}
 		if err != nil {
 			return nil, ofArea(s.Name, err)
 		}
-		size += int64(store.WatchWeight(&a.query))*limits.AreaBytes + int64(len(s.Name)+len(s.Filter))*compiledBytes
+		size += int64(store.WatchWeight(a))*limits.AreaBytes + int64(len(s.Name)+len(s.Filter))*compiledBytes
 		if err := q.hold(&q.holds.search, size); err != nil {
 			return nil, err
 		}
-		a.query.Filter, a.rest = and(common.Filter, a.query.Filter), both(rest, a.rest)
 		all[s.Name] = a
 	}
 	return all, q.hold(&q.holds.body, 0)
 }
 
 // followedBox is the area of parameter bbox, or the whole world.
-func (q *request) followedBox(c *store.Collection) (map[string]*followed, error) {
-	query, rest, err := q.conditions(c, "bbox", "lastEventId", "areas")
+func (q *request) followedBox(c *store.Collection) (map[string]*store.Query, error) {
+	query, err := q.conditions(c, "bbox", "lastEventId", "areas")
 	if err != nil {
 		return nil, err
 	}
 	size := limits.WatcherBytes + int64(store.WatchWeight(&query))*limits.AreaBytes + int64(len(q.r.URL.RawQuery))*compiledBytes
-	return map[string]*followed{"": {query, rest}}, q.hold(&q.holds.search, size)
-}
-
-// both is the rest that holds where both a and b hold.
-func both(a, b *rest) *rest {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return &rest{op: cql2.And, args: []*rest{a, b}}
+	return map[string]*store.Query{"": &query}, q.hold(&q.holds.search, size)
 }
 
 // areasOf reads parameter areas.
@@ -194,8 +179,9 @@ func badArea(format string, args ...any) error {
 	return &statusError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// followed prepares the area. filters has the filters already prepared for other areas.
-func (s *areaSpec) followed(c *store.Collection, filters map[string]*followed) (*followed, error) {
+// followed prepares the area, with the common conditions. filters has the filters already
+// prepared for other areas.
+func (s *areaSpec) followed(c *store.Collection, common *store.Query, filters map[string]*filter.Program) (*store.Query, error) {
 	if s.Name == "" || len(s.Name) > maxAreaName {
 		return nil, badArea("an area is called %.200q, want a name of 1 to %d bytes", s.Name, maxAreaName)
 	}
@@ -203,25 +189,24 @@ func (s *areaSpec) followed(c *store.Collection, filters map[string]*followed) (
 	if err != nil {
 		return nil, err
 	}
-	a := followed{query: store.Query{Area: area}}
+	q := store.Query{Area: area, Filter: common.Filter, Where: common.Where}
 	if len(s.Filter) == 0 || string(s.Filter) == "null" {
-		return &a, nil
+		return &q, nil
 	}
-	f := filters[string(s.Filter)]
-	if f == nil {
+	if filters[string(s.Filter)] == nil {
 		p := params{later: true, all: []param{{name: "filter", value: string(s.Filter)}, {name: "filter-lang", value: langJSON}}, taken: make([]bool, 2)}
 		var text string
 		if json.Unmarshal(s.Filter, &text) == nil {
 			p.all[0].value, p.all[1].value = text, langText
 		}
-		f = &followed{query: store.Query{Area: area}} // An area in the filter is a second one, beside it.
-		if f.rest, f.query.Filter, err = p.filter(c, &f.query); err != nil {
+		own := store.Query{Area: area} // An area in the filter is a second one, beside it.
+		if err = p.filter(c, &own); err != nil {
 			return nil, err
 		}
-		filters[string(s.Filter)] = f
+		filters[string(s.Filter)] = common.Where.And(own.Where)
 	}
-	a.query.Filter, a.rest = f.query.Filter, f.rest
-	return &a, nil
+	q.Where = filters[string(s.Filter)]
+	return &q, nil
 }
 
 // area is the geographic area of the spec.

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )

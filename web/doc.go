@@ -43,7 +43,7 @@
 // options.go and server.go (life cycle), conns.go, handshake.go, routes.go, request.go, body.go and linger.go
 // (bounds, keys), problem.go (errors), cors.go and misdirected.go (browsers), negotiate.go and params.go
 // (parameters), bbox.go, datetime.go, properties.go and filter.go (conditions),
-// items.go, page.go, walk.go, whole.go and nearest.go (searches), events.go, areas.go and sse.go, tiles.go,
+// items.go, page.go, walk.go and nearest.go (searches), events.go, areas.go and sse.go, tiles.go,
 // tilesets.go and counts.go, engine.go, feature.go, collections.go, manage.go and collectionspec.go, schema.go, links.go,
 // openapi.go, coding.go and compress.go, write.go, patch.go, condition.go, etag.go and ttl.go (Part 4), bulk.go,
 // bulkstore.go, split.go, splitjson.go and bulkanswer.go (many features), removewhere.go, html.go,

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 // The engine room

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -39,7 +39,7 @@ const (
 type following struct {
 	*eventWriter
 	c        *store.Collection
-	areas    map[string]*followed // by name; a single area may have none
+	areas    map[string]*store.Query // by name; a single area may have none
 	follower store.Follower
 	at       position // the client has, or will have, all events up to it
 	begun    position // where it began
@@ -123,7 +123,7 @@ func (f *following) watch() (lost, err error) {
 	for name, a := range f.areas {
 		err := f.turns.Tick()
 		if err == nil {
-			err = ofArea(name, w.Add(name, a.query))
+			err = ofArea(name, w.Add(name, *a))
 		}
 		if err != nil {
 			w.Close()
@@ -178,14 +178,9 @@ func (f *following) Filled() (some, full bool) {
 }
 
 // Take writes an event, unless the client has it.
-func (f *following) Take(e *store.Event, failed error, steps *feature.Steps) error {
+func (f *following) Take(e *store.Event, failed error, _ *feature.Steps) error {
 	if f.begun.has(e) {
 		return nil
-	}
-	if failed == nil {
-		if failed = f.judge(e, steps); failed != nil && errors.Is(failed, steps.Err()) {
-			return failed
-		}
 	}
 	f.at.moveAfter(e)
 	switch {
@@ -195,34 +190,6 @@ func (f *following) Take(e *store.Event, failed error, steps *feature.Steps) err
 		return nil
 	}
 	return f.changed(e)
-}
-
-// judge turns an event of the query into one of the whole filter.
-func (f *following) judge(e *store.Event, steps *feature.Steps) (err error) {
-	if e.Kind == query.Progress || f.areas[e.Name].rest == nil {
-		return nil
-	}
-	rest := f.areas[e.Name].rest
-	before, after := e.Kind != query.Enter, e.Kind != query.Exit
-	if before {
-		before, err = rest.match(e.Old, steps)
-	}
-	if after && err == nil {
-		after, err = rest.match(e.New, steps)
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case before && after: // unchanged
-	case after:
-		e.Kind = query.Enter
-	case before && e.Kind != query.Exit:
-		e.Kind, e.Why = query.Exit, query.Filtered
-	case !before:
-		e.Kind = query.Progress
-	}
-	return nil
 }
 
 // changed writes a feature's event: its present state, or its last if it was deleted.

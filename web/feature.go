@@ -3,8 +3,9 @@ package web
 import (
 	"net/http"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 // feature answers with one feature.
@@ -52,5 +53,5 @@ func (q *request) feature() error {
 }
 
 func noFeature(c *store.Collection, id string) error {
-	return store.NoFeature(c.Name(), id)
+	return query.NoFeature(c.Name(), id)
 }

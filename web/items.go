@@ -8,8 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -17,7 +17,6 @@ import (
 // itemsQuery is a query of /items.
 type itemsQuery struct {
 	query store.Query
-	rest  *rest // the filter's rest; nil: none
 	limit int
 	count bool      // numberMatched is requested
 	exact bool      // without a time limit
@@ -54,15 +53,14 @@ func (q *request) itemsQueryOf(c *store.Collection) (i itemsQuery, err error) {
 	if err != nil {
 		return i, err
 	}
-	var filter string
-	if i.rest, filter, err = p.filter(c, &i.query); err != nil {
+	if err = p.filter(c, &i.query); err != nil {
 		return i, err
 	}
 	where, err := p.properties(c, reserved...)
 	if err != nil {
 		return i, err
 	}
-	i.query.Filter = and(when, where, filter)
+	i.query.Filter = and(when, where)
 	return i, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 func newRequest() *http.Request { return httptest.NewRequest(http.MethodGet, "/", http.NoBody) }

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 )
 

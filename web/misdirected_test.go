@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 // at sends a request as if it had arrived at a local address, under the name that the

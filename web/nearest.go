@@ -10,8 +10,8 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
@@ -95,24 +95,10 @@ func (q *request) nearestQueryOf(c *store.Collection) (n store.NearestQuery, err
 			return n, &paramError{name: "max", value: text, err: err, want: "metres, more than 0"}
 		}
 	}
-	conditions, rest, err := q.conditions(c, "point", "limit", "max", "f")
-	if err != nil {
-		return n, err
-	}
-	n.Filter = conditions.Filter
 	// The search is ordered by distance: areas are judged feature by feature.
-	if conditions.Area != nil {
-		in, err := c.Prepare(store.Query{Area: conditions.Area, Relation: conditions.Relation})
-		if err != nil {
-			return n, err
-		}
-		rest = rest.within(in)
-	}
-	if rest != nil {
-		steps := q.steps()
-		n.Match = func(g *store.Found) (bool, error) { return rest.match(g, steps) }
-	}
-	return n, nil
+	conditions, err := q.conditionsIn(c, store.Query{Area: world}, "point", "limit", "max", "f")
+	n.Filter, n.Where = conditions.Filter, conditions.Where
+	return n, err
 }
 
 // point is parameter point: longitude, latitude.

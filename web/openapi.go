@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/model"
 )
 
 // maxEnum bounds the names of collections in the document.
@@ -127,7 +127,7 @@ func (q *request) document(collections []string) object {
 	}
 	about := q.o.Description
 	def(&about, "Features over HTTP, by OGC API - Features")
-	info := object{"title": q.o.Title, "version": catfish.Version, "description": about}
+	info := object{"title": q.o.Title, "version": model.Version, "description": about}
 	d := object{
 		"openapi": "3.0.3", "info": info, "servers": []object{{"url": q.base()}}, "paths": paths,
 		"tags": []object{{"name": "capabilities", "description": "What there is"}, {"name": "data", "description": "Features"}},

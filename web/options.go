@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/web/app"
 )
@@ -45,7 +45,7 @@ type Options struct {
 	// proxy stands before it. Empty: taken from the request.
 	URL string
 	// Keys are those that the server accepts; nil: none is needed (catfish.OpenKeys).
-	Keys *access.Keys
+	Keys *server.Keys
 	// Origin is the web site, such as https://example.org, or *, whose pages may use
 	// the server from a browser (CORS). Empty: only the server's own pages.
 	Origin string

@@ -14,19 +14,16 @@ import (
 // A page of features
 //
 // A page has the first features by id after a given one and, if counting takes no longer
-// than countTime, the number of all matching features (numberMatched). Three paths:
+// than countTime, the number of all matching features (numberMatched). Two paths:
 //
 //	walk      if no area is given: all features in the order of their ids, until the
 //	          page is full, and then on to count them, while there is time
 //	ordered   in an area: the store returns the first features in order. It looks at
 //	          all of the area, and counts it, or, if no count is needed and the area
 //	          has many features, walks
-//	whole     if a filter has more than a query can express (filter.go): one search
-//	          looks at all of the area, counts, and keeps the smallest ids, in a heap
-//	          of one more than the page has
 //
-// The last two return nothing before they have seen all of the area. If they have found
-// more than a page when the time limit passes, a walk is tried that keeps the ids of a
+// The last returns nothing before it has seen all of the area. If it has found more than
+// a page when the time limit passes, a walk is tried that keeps the ids of a
 // page: it meets them soon, unless ids correlate with places. If it does not within the
 // same time again, the search runs to its end. So no page takes more than twice countTime
 // longer than one search of all.
@@ -86,7 +83,7 @@ func (q *request) search(c *store.Collection, i itemsQuery,
 	i.query.Pace = q.turns.Pause
 	i.query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
 	f.matched = -1
-	if i.count && i.query.Area == nil && i.query.Filter == "" && i.rest == nil {
+	if i.count && i.query.Area == nil && i.query.Filter == "" && i.query.Where == nil {
 		f.matched, i.count = c.Len(), false
 	}
 	if !i.exact {
@@ -96,18 +93,14 @@ func (q *request) search(c *store.Collection, i itemsQuery,
 		err = q.walk(c, i, &f, add)
 		return f, err
 	}
-	all := q.searchOrdered
-	if i.rest != nil {
-		all = q.searchWhole
-	}
-	if err = all(c, i, &f, add); errors.Is(err, errEnough) {
+	if err = q.searchOrdered(c, i, &f, add); errors.Is(err, errEnough) {
 		_ = q.hold(&q.holds.ids, 0) // Releasing memory never fails.
 		err = q.walkArea(c, i, &f, add)
 	}
 	if errors.Is(err, errEnough) {
 		_ = q.hold(&q.holds.ids, 0)
 		i.exact = true
-		err = all(c, i, &f, add)
+		err = q.searchOrdered(c, i, &f, add)
 	}
 	return f, err
 }

@@ -4,44 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
-
-// A feature that changes between the search and the answer is returned once and as it
-// is, or not at all.
-func TestPageDuringChanges(t *testing.T) {
-	w := newSite(t, Options{})
-	put := func(id string, x float64) {
-		w.put("empty", store.Feature{ID: id, Geometry: orb.Point{x, 1}})
-	}
-	for _, id := range []string{"a", "b", "d", "e"} {
-		put(id, 1)
-	}
-	c, s := w.coll("empty"), new(pageSearch)
-	if err := c.PrepareTo(&s.query, &store.Query{Area: query.Box(0, 0, 2, 2)}); err != nil {
-		t.Fatal(err)
-	}
-	put("b", 50)
-	q := &request{Server: w.Server, ctx: t.Context()}
-	q.turns = limits.Pacer{Of: w.host, Ctx: q.ctx}
-	defer q.turns.End()
-	var ids []string
-	err := q.give(c, s, &itemsQuery{limit: 100}, []string{"a", "a", "b", "b", "c", "d", "d", "e"}, new(found), q.steps(), func(g *store.Found) (bool, error) {
-		ids = append(ids, string(g.ID))
-		return true, nil
-	})
-	if err != nil || !slices.Equal(ids, []string{"a", "d", "e"}) {
-		t.Errorf("%q, %v", ids, err)
-	}
-}
 
 // A page ends before it exceeds pageBytes, whatever its limit, and the next page
 // continues. A larger feature has a page of its own.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/web/tile"

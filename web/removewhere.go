@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )
@@ -20,7 +20,7 @@ func (q *request) removeWhere() error {
 	if err != nil {
 		return err
 	}
-	query, rest, err := q.removed(c)
+	query, err := q.removed(c)
 	if err != nil {
 		return err
 	}
@@ -28,10 +28,6 @@ func (q *request) removeWhere() error {
 	defer q.turns.End()
 	query.Pace, query.Rest = q.turns.Pause, q.turns.End
 	query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
-	if rest != nil {
-		steps := q.steps()
-		query.Also = func(f *store.Found) (bool, error) { return rest.match(f, steps) }
-	}
 	n, err := c.DeleteWhere(q.ctx, query)
 	if err != nil && n > 0 {
 		err = fmt.Errorf("%w; %d features were deleted before", err, n)
@@ -49,33 +45,32 @@ func (q *request) removeWhere() error {
 var removeParams = []string{"bbox", "filter", "filter-lang", "filter-crs"}
 
 // removed takes the parameters that select the features to delete.
-func (q *request) removed(c *store.Collection) (query store.Query, rest *rest, err error) {
+func (q *request) removed(c *store.Collection) (query store.Query, err error) {
 	p := &q.params
 	for _, name := range reserved {
 		if slices.Contains(removeParams, name) {
 			continue
 		}
 		if value, ok := p.take(name); ok { // not a property, even if there is one of that name
-			return query, nil, &paramError{name: name, value: value, err: errUnknown, want: "one of " + strings.Join(removeParams, ", ") + ", or a property of the collection's features"}
+			return query, &paramError{name: name, value: value, err: errUnknown, want: "one of " + strings.Join(removeParams, ", ") + ", or a property of the collection's features"}
 		}
 	}
 	if query.Area, err = p.bbox(); err != nil {
-		return query, nil, err
+		return query, err
 	}
 	_, given := p.take("filter")
 	given = given || query.Area != nil
-	rest, filter, err := p.filter(c, &query)
-	if err != nil {
-		return query, nil, err
+	if err := p.filter(c, &query); err != nil {
+		return query, err
 	}
 	where, err := p.properties(c, removeParams...)
 	if err != nil {
-		return query, nil, err
+		return query, err
 	}
 	if !given && where == "" {
-		return query, nil, &statusError{http.StatusBadRequest,
+		return query, &statusError{http.StatusBadRequest,
 			"without a condition all features would be deleted: want bbox, filter or a property; filter=TRUE is all of them"}
 	}
-	query.Filter = and(where, filter)
-	return query, rest, nil
+	query.Filter = where
+	return query, nil
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 )

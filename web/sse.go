@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 // Server-sent events (HTML, section 9.2)

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/tile"
@@ -139,26 +139,9 @@ func (q *request) tileOptions(c *store.Collection) (o tile.Options, err error) {
 // drawConditions takes the parameters that select the features to draw or count. They
 // are judged feature by feature, because a tile has an area of its own.
 func (q *request) drawConditions(c *store.Collection, o *tile.Options, others ...string) error {
-	query, also, err := q.conditionsIn(c, store.Query{}, others...)
-	if err != nil {
-		return err
-	}
-	o.Filter = query.Filter
-	if query.Area != nil {
-		in, err := c.Prepare(store.Query{Area: query.Area, Relation: query.Relation})
-		if err != nil {
-			return err
-		}
-		also = also.within(in)
-	}
-	if also != nil {
-		steps := q.steps()
-		o.Also = func(g *store.Found) (bool, error) { return also.match(g, steps) }
-		text, _ := q.params.take("filter")
-		lang, _ := q.params.take("filter-lang")
-		o.AlsoName = lang + " " + text
-	}
-	return nil
+	query, err := q.conditionsIn(c, store.Query{Area: world}, others...)
+	o.Filter, o.Where = query.Filter, query.Where
+	return err
 }
 
 // drawn returns the tile as it is now, in a coding that the client accepts.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/web/tile"
 )
@@ -207,7 +207,7 @@ func (q *request) tileJSON() error {
 // people. Filtered tiles may be of a sample.
 func fieldsOf(d *store.Description, o *tile.Options) object {
 	fields := object{"cluster": "Boolean", "point_count": "Number"}
-	if o.Filter != "" || o.Also != nil {
+	if o.Filter != "" || o.Where != nil {
 		fields["sampled"] = "Number"
 	}
 	for name, schema := range tilePropertiesOf(d) {

@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -13,9 +12,9 @@ func (q *request) walk(c *store.Collection, i itemsQuery, f *found, add func(*st
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
 	i.query.Pace = q.pause(&i, func() bool { return f.more })
-	matched, steps := 0, q.steps()
+	matched := 0
 	through := func(yield func(*store.Found) (bool, error)) error {
-		err := q.through(c, s, &i, steps, yield)
+		err := q.through(c, s, &i, yield)
 		if errors.Is(err, errEnough) {
 			i.count, err = false, nil
 		}
@@ -53,18 +52,16 @@ func (q *request) walk(c *store.Collection, i itemsQuery, f *found, add func(*st
 }
 
 // through calls yield with the matching features, in the order of ids.
-func (q *request) through(c *store.Collection, s *pageSearch, i *itemsQuery, steps *feature.Steps, yield func(*store.Found) (bool, error)) error {
+func (q *request) through(c *store.Collection, s *pageSearch, i *itemsQuery, yield func(*store.Found) (bool, error)) error {
 	i.query.Order, i.query.Limit, i.query.Count = query.ByID, 0, false
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
 	}
-	return q.run1(c, s, func(g *store.Found) (bool, error) {
-		if ok, err := i.rest.match(g, steps); !ok || err != nil {
-			return err == nil, err
-		}
-		return yield(g)
-	})
+	return q.run1(c, s, yield)
 }
+
+// idBytes is the memory of an id besides its text.
+const idBytes = 16
 
 // walkArea finds a page of an area by a walk, and does not count. errEnough: it found
 // too few features in time, and returned none.
@@ -73,14 +70,36 @@ func (q *request) walkArea(c *store.Collection, i itemsQuery, f *found, add func
 	defer s.keep()
 	i.until = q.o.Now().Add(countTime)
 	i.query.Pace = q.pause(&i, func() bool { return true })
-	steps := q.steps()
 	var ids []string
-	if err := q.through(c, s, &i, steps, func(g *store.Found) (bool, error) {
+	if err := q.through(c, s, &i, func(g *store.Found) (bool, error) {
 		ids = append(ids, string(g.ID))
 		return len(ids) <= i.limit, q.hold(&q.holds.ids, q.holds.ids+int64(idBytes+len(g.ID)))
 	}); err != nil {
 		return err
 	}
 	f.more = len(ids) > i.limit
-	return q.give(c, s, &i, ids, f, steps, add)
+	return q.give(c, s, &i, ids, f, add)
+}
+
+// give fetches the features of the first ids, as many as a page has, and judges them
+// again: it drops those that a writer has changed so that they no longer match.
+func (q *request) give(c *store.Collection, s *pageSearch, i *itemsQuery, ids []string, f *found,
+	add func(*store.Found) (bool, error),
+) error {
+	steps := q.steps()
+	ids = ids[:min(len(ids), i.limit)]
+	return c.GetMany(q.ctx, ids, func(at int, g *store.Found) (bool, error) {
+		if err := q.turns.Tick(); err != nil {
+			return false, err
+		}
+		ok, err := g != nil, error(nil)
+		if ok {
+			ok, err = s.query.MatchIn(g, steps)
+		}
+		if !ok || err != nil {
+			f.last = append(f.last[:0], ids[at]...) // The next page begins after it, too.
+			return err == nil, err
+		}
+		return f.add(g, add)
+	})
 }

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/store"
 )

@@ -9,33 +9,32 @@ import (
 // clients send the same few texts again and again. It is safe for concurrent
 // use.
 type Cache struct {
-	opts Options
-	size int
+	compile func(expr string) (*Program, error)
+	size    int
 
 	mu     sync.Mutex
 	byText map[string]*list.Element
 	recent *list.List // of *Program, the most recently used first
 }
 
-// NewCache returns a cache of at most size programs, at least one. The
-// largest programs of 4096 bytes of text take about 300 KB, usual ones a few
-// KB. Expressions that do not compile are not kept.
-func NewCache(size int, opts Options) *Cache {
+// NewCache returns a cache of at most size programs, at least one, that compile makes.
+// Expressions that do not compile are not kept.
+func NewCache(size int, compile func(expr string) (*Program, error)) *Cache {
 	return &Cache{
-		opts:   opts,
-		size:   max(1, size),
-		byText: make(map[string]*list.Element),
-		recent: list.New(),
+		compile: compile,
+		size:    max(1, size),
+		byText:  make(map[string]*list.Element),
+		recent:  list.New(),
 	}
 }
 
-// Compile returns the program of expr, as Compile does. While several callers ask
+// Compile returns the program of expr. While several callers ask
 // for a new text at the same time, each compiles it, and one program is kept.
 func (c *Cache) Compile(expr string) (*Program, error) {
 	if p := c.get(expr); p != nil {
 		return p, nil
 	}
-	p, err := Compile(expr, c.opts)
+	p, err := c.compile(expr)
 	if err != nil {
 		return nil, err
 	}

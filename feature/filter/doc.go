@@ -1,61 +1,21 @@
-// Package filter decides which features pass a condition such as
+// Package filter decides which features pass a condition. A Program is one: a Tree of
+// tests of properties, which it reads in place, or what a Tree cannot say, in the
+// language of an Evaluator. Package cel compiles CEL, the language of clients, and
+// package web/cql2 compiles CQL2. A client that reads features by offloading needs no
+// more than this package, besides a compiler.
 //
-//	properties.kind == "cafe" && properties.seats > 20
+// # Unknown
 //
-// Conditions are written in CEL (cel.dev). Compile checks one once; Match and
-// MatchContext apply it to the JSON text of a feature's properties, of which they parse
-// only the members that the condition names. The same program runs on a server and on a
-// client that reads features by offloading: the client sends the text.
-//
-// The variables:
-//
-//	properties  the feature's JSON object
-//	id          string
-//	type        string, the geometry's type ("Point"); "" if it has none
-//	revision    int
-//	expires     timestamp, or null if the feature does not expire
-//	now         timestamp
-//
-// The language is CEL with optional syntax (properties.?name), with a function
-// foldCase of strings (Unicode's full case folding), with the macros has, all,
-// exists, exists_one and filter, but without map, and without variables of
-// macros in list and map literals (bounds.go says why). Numbers of properties
-// are int if they are written without point and exponent and fit one (or uint),
-// otherwise double. All kinds of numbers compare with each other; arithmetic
-// does not mix them.
-//
-// # Missing and null
-//
-// A member that a feature does not have is unknown, as NULL is to SQL, and a
-// feature passes only if the condition is true:
-//
-//	condition                      x missing   x null   x is 5   x is "five"
-//	properties.x == 3              unknown     false    false    false
-//	properties.x != 3              unknown     true     true     true
-//	properties.x > 3               unknown     unknown  true     unknown
-//	!(properties.x > 3)            unknown     unknown  false    unknown
-//	properties.x == null           unknown     true     false    false
-//	properties.x in [3, 5]         unknown     false    true     false
-//	has(properties.x)              false       true     true     true
-//	!has(properties.x)             true        false    false    false
-//	properties.x                   unknown     unknown  unknown  unknown
-//	properties.?x.orValue(9) > 3   true        unknown  true     unknown
-//
-//	false && unknown is false, true || unknown is true, on either side;
-//	anything else with unknown is unknown, negation included
-//
-// Operations that do not fit are unknown, too: an order between a number and a
-// string, a method of strings on a number, an index past a list, a division by
-// 0. This is CEL's handling of errors; only the last step, that an error is no
-// match, is this package's.
+// A member that a feature does not have is unknown, as NULL is to SQL, and a feature
+// passes only if the condition is true: false && unknown is false, true || unknown is
+// true, on either side; anything else with unknown is unknown, negation included.
 //
 // # Errors and limits
 //
-// Compile returns an *Error with line, column and message. An evaluation fails
-// with ErrCost when it takes more than Options.CostLimit, and with
-// ErrProperties when it reads properties that are not JSON, whatever else the
-// condition says. It does not check what it does not read. Of several members
-// of one name the first counts.
+// An evaluation fails with ErrCost when it takes more than its limit, and with
+// ErrProperties when it reads properties that are not JSON, whatever else the condition
+// says. It does not check what it does not read. Of several members of one name the
+// first counts.
 //
-// MatchIn is divided into steps of less than a millisecond (steps.go).
+// MatchIn is divided into steps of less than a millisecond (package props).
 package filter

@@ -4,15 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/catfish-index/catfish/feature/filter/internal/props"
 )
 
 var (
 	// ErrFilter: an expression does not compile. An *Error has the details.
 	ErrFilter = errors.New("filter: invalid expression")
-	// ErrCost: an evaluation took more than Options.CostLimit.
-	ErrCost = errors.New("filter: cost limit exceeded")
+	// ErrCost: an evaluation took more than its limit.
+	ErrCost = props.ErrSpent
 	// ErrProperties: a feature's properties are not JSON.
-	ErrProperties = errors.New("filter: malformed properties")
+	ErrProperties = props.ErrMalformed
 )
 
 // Error says why an expression does not compile, and where. It is an ErrFilter.
@@ -33,7 +35,7 @@ func (e *Error) Error() string {
 	if e.Line > 1 {
 		at = fmt.Sprintf("line %d, %s", e.Line, at)
 	}
-	line, indent := e.snippet()
+	line, indent := e.Snippet()
 	return fmt.Sprintf("%v: %s: %s\n  %s\n  %s^", ErrFilter, at, e.Message, line, indent)
 }
 
@@ -44,9 +46,9 @@ func (e *Error) Is(target error) bool { return target == ErrFilter }
 // terminal of 80 columns.
 const snippetWidth = 72
 
-// snippet returns the part of the line around the column, and the indent of the
+// Snippet returns the part of the line around the column, and the indent of the
 // caret: tabs where the line has tabs, so that both align.
-func (e *Error) snippet() (line, indent string) {
+func (e *Error) Snippet() (line, indent string) {
 	lines := strings.Split(e.Expr, "\n")
 	if e.Line < 1 || e.Line > len(lines) {
 		return "", ""

@@ -20,7 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/model"
 )
 
 // Program is a command line.
@@ -39,7 +39,7 @@ var version = ""
 // Main runs a program whose build stamped a version, and exits.
 func Main(stamped string, p Program) {
 	if version = stamped; version != "" {
-		catfish.Version = version // Handshakes and Stats report it.
+		model.Version = version // Handshakes and Stats report it.
 	}
 	os.Exit(p.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/policy"

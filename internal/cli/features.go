@@ -13,7 +13,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/store/query"
 )
 
 func newFeatures(a *App) *cobra.Command {
@@ -98,7 +98,7 @@ func (a *App) featureGet(ctx context.Context, fs *catfish.Features, collection s
 	for i, x := range found {
 		if x.ID == "" {
 			if missing == nil {
-				missing = store.NoFeature(collection, ids[i])
+				missing = query.NoFeature(collection, ids[i])
 			}
 			if asJSON {
 				absent = append(absent, ids[i])

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/catfish-index/catfish/catfish/access"
+	"github.com/catfish-index/catfish/internal/access"
 )
 
 func newKeys(a *App) *cobra.Command {

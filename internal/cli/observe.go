@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/catfish-index/catfish/api"
-	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/engine"
 )
 
@@ -145,7 +145,7 @@ func newTracing(ctx context.Context, getenv func(string) string) (*tracing, erro
 		return nil, fmt.Errorf("traces: %w", err)
 	}
 	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("catfish"),
-		semconv.ServiceVersion(catfish.Version)), resource.WithTelemetrySDK(), resource.WithFromEnv())
+		semconv.ServiceVersion(model.Version)), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}

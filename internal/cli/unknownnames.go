@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 )
 
 // tellUnknown prints on standard error the properties of a filter that no feature of a
@@ -18,7 +18,7 @@ func (a *App) tellUnknown(ctx context.Context, fs *catfish.Features, collection,
 	if condition == "" {
 		return
 	}
-	names, err := filter.Properties(condition)
+	names, err := cel.Properties(condition)
 	if err != nil || len(names) == 0 {
 		return // The search reports its error.
 	}

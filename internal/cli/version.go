@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -54,7 +55,7 @@ func release() string {
 	if version != "" {
 		return version
 	}
-	return catfish.Version
+	return model.Version
 }
 
 // Commit is the revision that the Go tool wrote into the program, with

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/web"
@@ -77,7 +78,7 @@ func (r *Room) Describe() web.EngineInfo {
 	s := r.o.Server
 	st := s.Stats()
 	info := web.EngineInfo{
-		Version: catfish.Version, Address: st.Addr, Workers: s.Workers(), Cores: st.Cores, Heartbeat: st.Heartbeat,
+		Version: model.Version, Address: st.Addr, Workers: s.Workers(), Cores: st.Cores, Heartbeat: st.Heartbeat,
 		Memory: s.MemoryLimit(), Load: web.EngineMayLoad{Allowed: r.o.Spawn != nil, MaxClients: MaxClients, MaxSeconds: MaxSeconds},
 	}
 	if info.Cores == 0 {

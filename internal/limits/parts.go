@@ -18,7 +18,7 @@ package limits
 // So half of the limit is left to trees, whatever clients hold. A ring takes the
 // memory that was written to it, which for honest clients at rest is almost nothing: so
 // rings and trees share that half. As rings may be filled at any time, the guard
-// (catfish/memory.go) stops trees from growing while the rings could not be filled: with the
+// (catfish/server/memory.go) stops trees from growing while the rings could not be filled: with the
 // default limit of 3/4 of the host, the host has only a third more than the limit.
 //
 // With 16 GiB the limit is 12 GiB: 10,922 clients with default rings, 10,213 of

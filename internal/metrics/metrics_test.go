@@ -23,6 +23,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/storestats"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,9 +50,9 @@ func sample() *fixed {
 		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4, Stats: kv.Stats{Records: record.Stats{RetiredBytes: 5}}}}},
 		Store: &store.Stats{
 			Writes: map[string]uint64{"put": 5, "read_only": 2}, Watchers: 3, WatchedAreas: 4, Lagged: 1, Revision: 9, Waiting: 6,
-			Batches: disk.HistogramStats{Count: 3, Sum: 9, Buckets: []uint64{1, 1, 1, 0}},
-			Commits: disk.HistogramStats{Count: 2, Sum: 6, Buckets: []uint64{0, 1, 1}},
-			Disk:    &disk.Stats{LogBytes: 77, Durable: 8, ReadOnly: "full", Recoveries: 2, Syncs: disk.HistogramStats{Count: 1, Sum: 4, Buckets: []uint64{0, 0, 1}}},
+			Batches: storestats.Histogram{Count: 3, Sum: 9, Buckets: []uint64{1, 1, 1, 0}},
+			Commits: storestats.Histogram{Count: 2, Sum: 6, Buckets: []uint64{0, 1, 1}},
+			Disk:    &disk.Stats{LogBytes: 77, Durable: 8, ReadOnly: "full", Recoveries: 2, Syncs: storestats.Histogram{Count: 1, Sum: 4, Buckets: []uint64{0, 0, 1}}},
 		},
 		Memory:    catfish.MemoryStats{Resident: 1, Limit: 2, Full: true},
 		Budgets:   []catfish.BudgetStats{{Name: "bytes of answers", Used: 1, Limit: 2, Refused: 3, Cut: 4}},

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/store/storestats"
 )
 
 // store writes the metrics of a feature store; nil: it is being loaded.
@@ -41,7 +41,7 @@ func (e emitter) store(s *store.Stats) {
 
 // histogram writes one whose bounds are powers of two of a unit. Prometheus'
 // buckets include the lower ones.
-func (e emitter) histogram(d *prometheus.Desc, h *disk.HistogramStats, unit float64) {
+func (e emitter) histogram(d *prometheus.Desc, h *storestats.Histogram, unit float64) {
 	buckets, sum, upTo := make(map[float64]uint64, len(h.Buckets)), uint64(0), unit
 	for i, n := range h.Buckets {
 		sum += n

@@ -8,11 +8,11 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"

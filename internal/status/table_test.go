@@ -14,9 +14,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/catfish-index/catfish/catfish/access"
 	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/kv"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
@@ -130,7 +130,7 @@ func TestNoSentinelIsMissing(t *testing.T) {
 		return true
 	})
 	seen := 0
-	for _, dir := range []string{"internal/fault", "store", "store/disk", "kv", "catfish/access"} {
+	for _, dir := range []string{"internal/fault", "store", "store/disk", "kv", "internal/access"} {
 		for _, name := range sentinels(t, filepath.Join("../..", dir)) {
 			seen++
 			name = filepath.Base(dir) + "." + name

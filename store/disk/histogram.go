@@ -3,6 +3,8 @@ package disk
 import (
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/catfish-index/catfish/store/storestats"
 )
 
 // Histogram counts values by powers of two. Any goroutine may add and read. The zero
@@ -25,18 +27,9 @@ func (h *Histogram) Observe(v uint64) {
 	h.sum.Add(v)
 }
 
-// HistogramStats is a Histogram at a moment.
-type HistogramStats struct {
-	Count uint64 `json:"count"`
-	Sum   uint64 `json:"sum"`
-	// Buckets[i] are how many values are up to 2^i, and above 2^(i-1); others are
-	// in none.
-	Buckets []uint64 `json:"buckets"`
-}
-
 // Stats returns the counts.
-func (h *Histogram) Stats() HistogramStats {
-	s := HistogramStats{Sum: h.sum.Load(), Buckets: make([]uint64, histogramBuckets)}
+func (h *Histogram) Stats() storestats.Histogram {
+	s := storestats.Histogram{Sum: h.sum.Load(), Buckets: make([]uint64, histogramBuckets)}
 	for i := range h.buckets {
 		n := h.buckets[i].Load()
 		if s.Count += n; i < histogramBuckets {

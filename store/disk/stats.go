@@ -3,6 +3,8 @@ package disk
 import (
 	"errors"
 	"sync/atomic"
+
+	"github.com/catfish-index/catfish/store/storestats"
 )
 
 // counters are of a DB, whichever of its engines serves.
@@ -12,21 +14,8 @@ type counters struct {
 	recoveries atomic.Uint64
 }
 
-// Stats is the state of a DB.
-type Stats struct {
-	Dir      string `json:"dir"`
-	Sync     string `json:"sync"`     // always, off or an interval
-	Revision uint64 `json:"revision"` // of the last entry acknowledged
-	Durable  uint64 `json:"durable"`  // not above it: known to survive a crash
-	// LogBytes are about what the log takes, before compression.
-	LogBytes int64 `json:"log_bytes"`
-	// Syncs are fsyncs of the write-ahead log, in microseconds.
-	Syncs HistogramStats `json:"syncs"`
-	// ReadOnly is why commits are refused, empty: they are not.
-	ReadOnly string `json:"read_only,omitempty"`
-	// Recoveries is how often commits were taken again after a failure.
-	Recoveries uint64 `json:"recoveries"`
-}
+// Stats are the disk's part of a store's.
+type Stats = storestats.Disk
 
 // Stats returns the state.
 func (db *DB) Stats() Stats {

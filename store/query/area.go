@@ -45,23 +45,22 @@ func Circle(x, y, radius float64) *Area {
 	return &Area{Shape: ShapeCircle, Centre: orb.Point{x, y}, Radius: radius}
 }
 
-// prepare makes p.area, in memory that p has, if it is a box.
-func (a *Area) prepare(p *Prepared, s feature.Space, r feature.Relation) (err error) {
+// Prepare checks an area. The relation is what must hold between a feature and the area.
+func (a *Area) Prepare(s feature.Space, r feature.Relation) (*feature.Query, error) {
+	return a.prepare(new(feature.Query), s, r)
+}
+
+// prepare is Prepare in memory for a box.
+func (a *Area) prepare(box *feature.Query, s feature.Space, r feature.Relation) (*feature.Query, error) {
 	switch a.Shape {
 	case ShapeBox:
-		if p.box == nil {
-			p.box = new(feature.Query)
-		}
-		p.area = p.box
-		return p.box.SetBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
+		return box, box.SetBox(s, a.Box[0], a.Box[1], a.Box[2], a.Box[3], r)
 	case ShapePolygon:
-		p.area, err = feature.NewPolygon(s, a.Polygon, r)
-		return err
+		return feature.NewPolygon(s, a.Polygon, r)
 	case ShapeCircle:
-		p.area, err = feature.NewCircle(s, a.Centre, a.Radius, r)
-		return err
+		return feature.NewCircle(s, a.Centre, a.Radius, r)
 	}
-	return fmt.Errorf("%w: shape %d", fault.ErrQuery, a.Shape)
+	return nil, fmt.Errorf("%w: shape %d", fault.ErrQuery, a.Shape)
 }
 
 // BoxSearch is a search by a box that may be made together with others. The box is

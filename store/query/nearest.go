@@ -7,6 +7,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/fault"
 )
 
@@ -19,9 +20,7 @@ type NearestQuery struct {
 	// 0: none.
 	Within float64
 	Filter string
-	// Match, if not nil, judges the features that pass the filter; it may be
-	// called again for one. It must not keep the feature.
-	Match  func(*Found) (bool, error)
+	Where  *filter.Program   // as of a Query
 	Fields feature.Selection // as of a Query
 	Pace   func() error      // as of a Query
 	Hold   func(bytes int64) error
@@ -64,5 +63,5 @@ func (p *PreparedNearest) Set(q *NearestQuery, s feature.Space, filters Filters)
 	if p.origin, err = feature.NewOrigin(s, orb.Point{q.X, q.Y}); err != nil {
 		return fmt.Errorf("%w: %w", fault.ErrQuery, err)
 	}
-	return p.pass.Set(&Query{Filter: q.Filter}, s, filters)
+	return p.pass.Set(&Query{Filter: q.Filter, Where: q.Where}, s, filters)
 }

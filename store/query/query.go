@@ -24,6 +24,8 @@ type Query struct {
 	// Filter is a condition on properties, id, geometry type and times
 	// (package filter). Empty: none.
 	Filter string
+	// Where, if not nil, is a further condition. Only a Collection knows it, no client.
+	Where *filter.Program
 	// Limit is how many are wanted; 0: all. Limits apply to what has passed the
 	// filter.
 	Limit int
@@ -48,9 +50,6 @@ type Query struct {
 	// Rest, if not nil, is called before DeleteWhere waits for its writes: until
 	// Pace is called it needs no processor.
 	Rest func()
-	// Also, if not nil, is a further condition of DeleteWhere; of nothing else,
-	// since the caller of a search judges its results.
-	Also func(f *Found) (bool, error)
 	// Hold, if not nil, is called with the number of bytes that the search keeps, when
 	// that has changed by 64 KiB: of found entries and features, not looked at or given
 	// yet. At the end it is called with 0. Its error ends the search.
@@ -96,7 +95,7 @@ func (q *Query) Prepare(s feature.Space, filters Filters) (*Prepared, error) {
 // box allocates nothing the second time. No other goroutine may use p meanwhile, and it
 // must not be copied. After an error it is of no use until the next Set.
 func (p *Prepared) Set(q *Query, s feature.Space, filters Filters) (err error) {
-	p.Query, p.area, p.filter, p.boxes = *q, nil, nil, p.boxes[:0]
+	p.Query, p.area, p.filter, p.boxes = *q, nil, q.Where, p.boxes[:0]
 	switch {
 	case q.Limit < 0:
 		return fmt.Errorf("%w: limit %d, want 0 or more", fault.ErrQuery, q.Limit)
@@ -117,7 +116,10 @@ func (p *Prepared) Set(q *Query, s feature.Space, filters Filters) (err error) {
 		return err
 	}
 	if q.Area != nil {
-		if err := q.Area.prepare(p, s, q.Relation); err != nil {
+		if p.box == nil {
+			p.box = new(feature.Query)
+		}
+		if p.area, err = q.Area.prepare(p.box, s, q.Relation); err != nil {
 			return fmt.Errorf("%w: area: %w", fault.ErrQuery, err)
 		}
 		for _, b := range p.area.Boxes() {
@@ -125,9 +127,11 @@ func (p *Prepared) Set(q *Query, s feature.Space, filters Filters) (err error) {
 		}
 	}
 	if q.Filter != "" {
-		if p.filter, err = filters.Compile(q.Filter); err != nil {
+		f, err := filters.Compile(q.Filter)
+		if err != nil {
 			return fmt.Errorf("%w: %w", fault.ErrQuery, err)
 		}
+		p.filter = f.And(q.Where)
 	}
 	return nil
 }
@@ -168,7 +172,7 @@ func (p *Prepared) MatchIn(f *Found, s *feature.Steps) (bool, error) {
 	}
 	return p.filter.MatchIn(filter.Input{
 		ID: f.ID, Type: typeOf(&f.View), Properties: f.View.Properties(),
-		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)),
+		Revision: f.Revision, Expires: f.Expires(), Now: time.Unix(0, int64(f.Now)), View: &f.View,
 	}, steps)
 }
 

@@ -166,11 +166,6 @@ func (n *NearestSoFar) Offer(f *Found, ref record.Ref) error {
 	if ok, err := n.q.pass.MatchIn(f, n.steps); !ok || err != nil {
 		return err
 	}
-	if n.q.Match != nil {
-		if ok, err := n.q.Match(f); !ok || err != nil {
-			return err
-		}
-	}
 	var err error
 	if f.Distance, err = n.q.origin.DistanceIn(&f.View, n.steps); err != nil {
 		return err

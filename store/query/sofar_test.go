@@ -7,7 +7,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -33,7 +33,7 @@ func TestNearestOffered(t *testing.T) {
 	}
 	for text, wanted := range map[string]bool{"properties.n == 1": true, "properties.n == 2": false} {
 		q := NearestQuery{K: 3, Filter: text}
-		p, err := q.Prepare(feature.Geographic, filter.NewCache(1, filter.Options{}))
+		p, err := q.Prepare(feature.Geographic, cel.NewCache(1))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/catfish-index/catfish/store/query"
 )
 
-// Requests about features in wire form (catfish/featurewire.go).
+// Requests about features in wire form (internal/wire/features.go).
 const (
 	kindPart       = 21
 	kindFind       = 23
@@ -168,7 +168,7 @@ var halfPuts = Attack{
 				return err
 			}
 			defer c.Close()
-			// A request takes some 10,000 bytes at most (catfish/tcp.go).
+			// A request takes some 10,000 bytes at most (internal/wire/frame.go).
 			const of, part = 16 << 20, 10_000
 			body := make([]byte, part)
 			at := 0

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// Requests in wire form (catfish/wire.go, catfish/tcp.go).
+// Requests in wire form (internal/wire/kinds.go, internal/wire/frame.go).
 const (
 	kindOpen    = 1
 	kindSearch  = 2

@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/rdma"
 )
 
-// Requests about records in wire form (catfish/recordwire.go).
+// Requests about records in wire form (internal/wire/records.go).
 const (
 	kindCreateRecords = 15
 	kindGet           = 16

@@ -21,7 +21,7 @@ type Target struct {
 }
 
 // The kinds of streams on the server's TCP port, and its first eight bytes
-// (catfish/hello.go).
+// (internal/wire/hello.go).
 const (
 	streamHello = 1
 	streamSoft  = 2

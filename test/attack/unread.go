@@ -174,7 +174,7 @@ func softHello(private []byte) []byte {
 	return append(b, private...)
 }
 
-// readChannel is the private data of a queue pair for reads (catfish/fabric.go).
+// readChannel is the private data of a queue pair for reads (internal/wire/readchannel.go).
 func (e *Enemy) readChannel() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, 0x4e4c4643)
 	b = binary.LittleEndian.AppendUint32(b, catfish.ProtocolVersion)

@@ -44,9 +44,9 @@ mkdir "$tmp/share"
 cp "$here/suite/run.sh" "$tmp/share/"
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/ofi.test" ./rdma/ofi
 # As in the source tree, because the test reads data of a neighbouring package.
-mkdir -p "$tmp/share/catfish-src/catfish" "$tmp/share/catfish-src/datasets"
+mkdir -p "$tmp/share/catfish-src/catfish/client" "$tmp/share/catfish-src/datasets"
 cp -r datasets/testdata "$tmp/share/catfish-src/datasets/"
-CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/catfish-src/catfish/catfish.test" ./catfish
+CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/catfish-src/catfish/client/catfish.test" ./catfish/client
 for p in cuckoo record kv; do
 	CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/$p-remote.test" ./$p/remote
 done

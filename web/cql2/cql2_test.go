@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/feature/filter/cel"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -26,31 +26,38 @@ func named(names ...string) (p Properties) {
 	return p
 }
 
-// matches reports whether an expression is true of a feature.
-func matches(t *testing.T, e *Expr, f *store.Found) bool {
+var filters = cel.NewCache(100)
+
+// matches reports whether a filter is true of a feature.
+func matches(t *testing.T, e *Filter, f *store.Found) bool {
 	t.Helper()
-	switch e.Op {
-	case And, Or:
-		for _, a := range e.Args {
-			if matches(t, a, f) == (e.Op == Or) {
-				return e.Op == Or
-			}
-		}
-		return e.Op == And
-	}
-	q := store.Query{Filter: e.Filter, Area: e.Area, Relation: e.Relation}
-	p, err := q.Prepare(feature.Geographic, filter.NewCache(1, filter.Options{}))
+	return matchesQuery(t, store.Query{Where: e.Where, Area: e.Area, Relation: e.Relation}, f)
+}
+
+func matchesQuery(t *testing.T, q store.Query, f *store.Found) bool {
+	t.Helper()
+	p, err := q.Prepare(feature.Geographic, filters)
 	if err != nil {
-		t.Fatalf("%s: %v", e.Filter, err)
-	}
-	if e.Not && f.View.Type() == 0 {
-		return false
+		t.Fatalf("%s: %v", q.Filter, err)
 	}
 	ok, err := p.Match(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return ok != e.Not
+	return ok
+}
+
+// treeOf is the filter of a text or of JSON, without its text: equal for equal filters.
+func treeOf(s string, has Properties) *Filter {
+	var n *node
+	if json.Valid([]byte(s)) {
+		n = (&jsonParser{}).node(decode(s), &pointer{})
+	} else {
+		p := &parser{lexer: lexer{s: s}}
+		p.step()
+		n = p.or()
+	}
+	return (&translator{properties: has}).compile(n, "")
 }
 
 func foundOf(t *testing.T, f store.Feature) *store.Found {
@@ -237,22 +244,34 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Conditions under one operator become one condition, which package filter evaluates
-// without CEL's interpreter.
-func TestJoin(t *testing.T) {
-	for text, want := range map[string]string{
-		"a = 1 AND b = 2 AND (c = 3 OR d = 4)":           `properties["a"] == 1 && properties["b"] == 2 && (properties["c"] == 3 || properties["d"] == 4)`,
-		"NOT (a < 1 AND b = 2)":                          `properties["a"] >= 1 || properties["b"] != null && properties["b"] != 2`,
-		"(a = 1 OR b = 2) AND (c = 3 OR d = 4) OR e = 5": `(properties["a"] == 1 || properties["b"] == 2) && (properties["c"] == 3 || properties["d"] == 4) || properties["e"] == 5`,
+// An area that must hold for the whole is apart, if the caller wants it.
+func TestSplit(t *testing.T) {
+	split := any1
+	split.Split = true
+	all := places(t)
+	for text, apart := range map[string]bool{
+		"S_INTERSECTS(geometry, BBOX(1, 42, 2, 43))":                                                          true,
+		"a=1 AND (NOT (b=2 OR S_DISJOINT(geometry, POINT(1.5 42.5))))":                                        true,
+		"kind = 'cafe' AND S_WITHIN(geometry, BBOX(1, 42, 2, 43)) AND S_WITHIN(geometry, BBOX(1, 42, 2, 44))": true,
+		"NOT (seats > 30 OR NOT S_DWITHIN(geometry, POINT(1.5 42.5), 500))":                                   true,
+		"S_DISJOINT(geometry, BBOX(1, 42, 2, 43))":                                                            false,
+		"NOT S_INTERSECTS(geometry, BBOX(1, 42, 2, 43))":                                                      false,
+		"kind = 'bar' OR S_INTERSECTS(geometry, POINT(1.5 42.5))":                                             false,
 	} {
-		e, err := Parse(text, any1)
-		if err != nil || e.Op != Filter || e.Filter != want {
-			t.Errorf("%s: %+v, %v, want %s", text, e, err, want)
+		whole, err := Parse(text, any1)
+		if err != nil || whole.Area != nil {
+			t.Fatalf("%s: %+v, %v", text, whole, err)
 		}
-	}
-	e, err := Parse("a=1 AND S_INTERSECTS(geometry, POINT(1 2)) AND b=2 AND (c=3 OR S_INTERSECTS(geometry, POINT(1 2)))", any1)
-	if err != nil || e.Op != And || len(e.Args) != 3 || e.Args[0].Filter != `properties["a"] == 1 && properties["b"] == 2` || e.Args[1].Op != Area || e.Args[2].Op != Or {
-		t.Errorf("%+v, %v", e, err)
+		parts, err := Parse(text, split)
+		if err != nil || (parts.Area != nil) != apart {
+			t.Errorf("%s: %+v, %v", text, parts, err)
+			continue
+		}
+		for id, f := range all {
+			if got, want := matches(t, parts, f), matches(t, whole, f); got != want {
+				t.Errorf("%s: %v of %s, want %v", text, got, id, want)
+			}
+		}
 	}
 }
 
@@ -438,10 +457,10 @@ func ExampleParse() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(e.Filter)
+	fmt.Println(e.Where)
 	_, err = Parse("kind = 'cafe' AND colour = 'red'", has)
 	fmt.Println(err)
 	// Output:
-	// properties["kind"] == "cafe" && properties["seats"] >= 20
+	// kind = 'cafe' AND NOT seats < 20
 	// column 19: property "colour" is unknown, did you mean "color"?: the collection's queryables have all
 }

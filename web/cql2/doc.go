@@ -1,6 +1,5 @@
-// Package cql2 reads filters in OGC CQL2 (21-065r2), as text and as JSON, and
-// translates them to what a store searches by: conditions in the language of package
-// filter, and areas.
+// Package cql2 reads filters in OGC CQL2 (21-065r2), as text and as JSON, and compiles
+// them to what a store searches by: a tree of tests (filter.Tree) and an area.
 //
 //	kind = 'cafe' AND seats BETWEEN 20 AND 50
 //	CASEI(name) LIKE CASEI('A%') OR NOT (level IN (1, 2) OR roof IS NULL)
@@ -30,13 +29,11 @@
 //
 // As in SQL, a comparison with a value that a feature lacks is neither true nor false,
 // and so is its negation; a filter selects the features for which the whole is true.
-// The target languages differ in that, so a negation is never translated: it is pushed
-// down to the comparisons (NOT (a < 1 AND b = 2) is a >= 1 OR b <> 2), whose opposites
-// are known. Only AND and OR remain, which need not distinguish false from unknown.
+// The tests of a filter.Tree have these three values.
 //
 // # Reading the source
 //
 // node.go: the syntax tree of both forms. Text: lex.go, parse.go, operand.go, wkt.go.
-// JSON: json.go, geojson.go. Then translate.go, value.go, property.go, casei.go,
-// like.go, array.go, spatial.go and temporal.go. expr.go is the result.
+// JSON: json.go, geojson.go. Then translate.go, operands.go, property.go, like.go,
+// array.go, spatial.go and temporal.go. expr.go is the result.
 package cql2

@@ -3,11 +3,11 @@ package cql2
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 )
 
@@ -44,11 +44,11 @@ func TestTableOfLanguages(t *testing.T) {
 			continue
 		}
 		b, err := ParseJSON(codes[2], has)
-		if err != nil || a.Op != b.Op || a.Filter != b.Filter {
+		if err != nil || !reflect.DeepEqual(treeOf(codes[1], has), treeOf(codes[2], has)) {
 			t.Errorf("%s: %v, %+v\nand %s: %+v", codes[2], err, b, codes[1], a)
 		}
 		q := store.Query{Filter: codes[0]}
-		if _, err := q.Prepare(0, filter.NewCache(1, filter.Options{})); err != nil {
+		if _, err := q.Prepare(0, filters); err != nil {
 			t.Errorf("%s: %v", codes[0], err)
 		}
 	}

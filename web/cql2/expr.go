@@ -1,74 +1,68 @@
 package cql2
 
 import (
-	"strings"
-
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 )
 
-// Op is the kind of an Expr.
-type Op uint8
-
-// Ops.
-const (
-	Filter Op = iota // a condition of package filter
-	Area             // a relation to an area
-	And
-	Or
-)
-
-// Expr is a filter: conditions and areas under AND and OR. It is immutable.
-type Expr struct {
-	Op   Op
-	Args []*Expr // of And and Or: at least two
-	// Filter is a condition that is true where the filter is true, and false or unknown
-	// elsewhere.
-	Filter string
-	// Area and Relation; Not: the geometry exists, and they do not hold for it.
+// Filter is a filter of features: all that it has must hold. It is immutable.
+type Filter struct {
+	Where *filter.Program // nil: none
+	// Area and Relation, if Properties.Split: the first area that must hold for the whole
+	// to hold, which a store can search for. Where does not have it. nil: none.
 	Area     *store.Area
 	Relation feature.Relation
-	Not      bool
 }
 
-// join is e AND f, or e OR f. It merges conditions into one.
-func join(op Op, e, f *Expr) *Expr {
-	var args []*Expr
-	at := -1 // index of the condition in args
-	for _, x := range []*Expr{e, f} {
-		parts := []*Expr{x}
-		if x.Op == op {
-			parts = x.Args
+// compile builds the program of a filter, whose text it is.
+func (t *translator) compile(n *node, text string) *Filter {
+	var f Filter
+	if !t.properties.Split {
+		f.Where = t.tree.Program(text, t.condition(n))
+		return &f
+	}
+	all := t.operands(nil, n, false)
+	var root filter.Test
+	for _, o := range all {
+		if f.Area == nil && t.isArea(o) {
+			f.Area, f.Relation, _ = t.area(o.node)
+			continue
 		}
-		for _, p := range parts {
-			if p.Op == Filter && at >= 0 {
-				args[at] = &Expr{Filter: args[at].Filter + between(op) + parenthesised(op, p.Filter)}
-				continue
-			}
-			if p.Op == Filter {
-				at = len(args)
-				p = &Expr{Filter: parenthesised(op, p.Filter)}
-			}
-			args = append(args, p)
+		x := t.condition(o.node)
+		if o.neg {
+			x = t.tree.Not(x)
 		}
+		if f.Where != nil {
+			x = t.tree.And(root, x)
+		}
+		root, f.Where = x, t.tree.Program(text, x)
 	}
-	if len(args) == 1 {
-		return args[0]
-	}
-	return &Expr{Op: op, Args: args}
+	return &f
 }
 
-func between(op Op) string {
-	if op == And {
-		return " && "
-	}
-	return " || "
+// conjunct is a condition that must hold, or not hold if neg.
+type conjunct struct {
+	node *node
+	neg  bool
 }
 
-// parenthesised is a condition that may be an operand of the operator.
-func parenthesised(op Op, s string) string {
-	if op == And && strings.Contains(s, " || ") {
-		return "(" + s + ")"
+// operands appends what must hold for n to hold, or for its negation.
+func (t *translator) operands(all []conjunct, n *node, neg bool) []conjunct {
+	switch {
+	case n.form == operation && n.op == opNot:
+		return t.operands(all, n.args[0], !neg)
+	case n.form == operation && (n.op == opAnd && !neg || n.op == opOr && neg):
+		for _, a := range n.args {
+			all = t.operands(all, a, neg)
+		}
+		return all
 	}
-	return s
+	return append(all, conjunct{n, neg})
+}
+
+func (t *translator) isArea(o conjunct) bool {
+	n := o.node
+	_, ok := relations[n.op]
+	return n.form == operation && (ok || n.op == opDWithin) && o.neg == (n.op == opDisjoint)
 }

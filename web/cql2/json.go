@@ -13,8 +13,8 @@ import (
 // *Error and have a Pointer, or a Column where the text is not JSON.
 //
 // It refuses members that a CQL2 object does not have, and duplicate members.
-func ParseJSON(s string, has Properties) (e *Expr, err error) {
-	defer recovered(&e, &err)
+func ParseJSON(s string, has Properties) (f *Filter, err error) {
+	defer recovered(&f, &err)
 	if len(s) > MaxBytes {
 		return nil, tooLong(s)
 	}
@@ -28,7 +28,7 @@ func ParseJSON(s string, has Properties) (e *Expr, err error) {
 	t := translator{properties: has, errorAt: func(at place, message string) *Error {
 		return &Error{Pointer: at.pointer.String(), Message: message}
 	}}
-	return t.condition(n, false), nil
+	return t.compile(n, s), nil
 }
 
 func syntaxError(s string, err error) *Error {

@@ -44,13 +44,17 @@ func TestJSONEqualsText(t *testing.T) {
 		{"T_FINISHEDBY(INTERVAL(a, b), INTERVAL('2005-01-10', '2010-02-10'))", `{"op":"t_finishedBy","args":[{"interval":[{"property":"a"},{"property":"b"}]},{"interval":["2005-01-10","2010-02-10"]}]}`},
 		{"open AND NOT TRUE", `{"op":"and","args":[{"property":"open"},{"op":"not","args":[true]}]}`},
 	} {
-		want, err := Parse(c.text, any1)
+		_, err := Parse(c.text, any1)
 		if err != nil {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		got, err := ParseJSON(c.json, any1)
-		if err != nil || !reflect.DeepEqual(got, want) {
+		if _, err = ParseJSON(c.json, any1); err != nil {
+			t.Errorf("%s: %v", c.json, err)
+			continue
+		}
+		got, want := treeOf(c.json, any1), treeOf(c.text, any1)
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, %v, want %+v as of %s", c.json, got, err, want, c.text)
 		}
 	}

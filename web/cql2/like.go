@@ -2,16 +2,17 @@ package cql2
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 // like translates a pattern: % is any text, _ any character, and a backslash takes the
-// next character literally. For patterns with % only at their ends package filter has
-// shorter forms than regular expressions.
-func (t *translator) like(n *node, neg bool) *Expr {
+// next character literally. Patterns with % only at their ends need no regular
+// expression.
+func (t *translator) like(n *node) filter.Test {
 	o := t.operand(n.args[0])
-	t.failUnless(o.own != "" || o.text, n.args[0], "%v, want a text or a property before LIKE", n.args[0])
+	t.failUnless(o.own || o.text, n.args[0], "%v, want a text or a property before LIKE", n.args[0])
 	p := n.args[1]
 	wanted := p
 	for p.op == opCasei {
@@ -22,21 +23,15 @@ func (t *translator) like(n *node, neg bool) *Expr {
 	if p != wanted {
 		s = foldCase(s)
 	}
-	not := ""
-	if neg {
-		not = "!"
+	t.spend(n, testBytes+len(s))
+	if first, last, plain, ok := simple(s); ok {
+		return t.tree.Like(o.Operand, first, last, plain)
 	}
-	first, last, plain, ok := simple(s)
-	q := strconv.Quote(plain)
-	switch {
-	case ok && first && last:
-		return t.cond(not, o.cel, ".contains(", q, ")")
-	case ok && first:
-		return t.cond(not, o.cel, ".endsWith(", q, ")")
-	case ok && last:
-		return t.cond(not, o.cel, ".startsWith(", q, ")")
+	x, err := t.tree.Matches(o.Operand, pattern(s))
+	if err != nil {
+		t.fail(p, "%v", err)
 	}
-	return t.cond(not, o.cel, ".matches(", strconv.Quote(pattern(s)), ")")
+	return x
 }
 
 // simple reports whether a pattern is a plain text with % before it, after it or both.

@@ -112,7 +112,7 @@ var functions = func() map[string]function {
 	for name := range temporals {
 		all[strings.ToUpper(name)] = function{name, 2}
 	}
-	for _, name := range arrays {
+	for name := range arrays {
 		all[strings.ToUpper(name)] = function{name, 2}
 	}
 	return all

@@ -24,8 +24,8 @@ type parser struct {
 
 // Parse reads a filter in CQL2 text. has describes the properties. Errors are *Error
 // and have a Column.
-func Parse(s string, has Properties) (e *Expr, err error) {
-	defer recovered(&e, &err)
+func Parse(s string, has Properties) (f *Filter, err error) {
+	defer recovered(&f, &err)
 	if len(s) > MaxBytes {
 		return nil, tooLong(s)
 	}
@@ -36,7 +36,7 @@ func Parse(s string, has Properties) (e *Expr, err error) {
 		p.fail(p.tok, "%v, want AND, OR or the end", p.tok)
 	}
 	t := translator{properties: has, errorAt: func(at place, message string) *Error { return errorAt(s, at.byte, message) }}
-	return t.condition(n, false), nil
+	return t.compile(n, s), nil
 }
 
 func tooLong(s string) *Error {
@@ -49,13 +49,13 @@ func errorAt(s string, at int, message string) *Error {
 }
 
 // recovered, deferred, turns a panic with an *Error into the error of the function.
-func recovered(e **Expr, err *error) {
+func recovered(f **Filter, err *error) {
 	if v := recover(); v != nil {
 		bad, ok := v.(*Error)
 		if !ok {
 			panic(v)
 		}
-		*e, *err = nil, bad
+		*f, *err = nil, bad
 	}
 }
 

@@ -3,7 +3,6 @@ package cql2
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/catfish-index/catfish/store"
@@ -31,6 +30,8 @@ import (
 type Properties struct {
 	Schema []store.PropertySchema
 	More   bool // there are more than Schema has
+	// Split gives an area apart (Filter.Area).
+	Split bool
 }
 
 // find looks a name up.
@@ -45,12 +46,10 @@ func (p *Properties) find(name string) (found, object bool) {
 // maxSteps bounds a path, as package filter bounds nesting.
 const maxSteps = 32
 
-// path leads to a property: its name, or an object's name and the names below.
-type path []string
-
-// paths are the possible paths of a property. The first path whose first name a feature
-// has counts; if a feature has none of these names, the last path counts.
-type paths []path
+// paths are the possible paths of a property: its name, or an object's name and the
+// names below. The first path whose first name a feature has counts; if a feature has
+// none of these names, the last path counts.
+type paths [][]string
 
 // pathsOf returns the paths of the property n.
 func (t *translator) pathsOf(n *node) paths {
@@ -86,7 +85,7 @@ func (t *translator) newPaths(n *node) (all paths) {
 			t.failUnless(named, n, "%v: a step of the path is empty", n)
 		}
 		if few && named {
-			all = append(all, append(path{name[:at]}, below...))
+			all = append(all, append([]string{name[:at]}, below...))
 		}
 	}
 	if len(all) == 0 {
@@ -94,53 +93,6 @@ func (t *translator) newPaths(n *node) (all paths) {
 		t.fail(n, "property %v is unknown%s: the collection's queryables have all", n, t.properties.like(name))
 	}
 	return all
-}
-
-// choose is the expression that of gives for the path that counts for a feature.
-func (p paths) choose(of func(path) string) string {
-	last := of(p[len(p)-1])
-	if len(p) == 1 {
-		return last
-	}
-	var b strings.Builder
-	b.WriteString("(")
-	for _, at := range p[:len(p)-1] {
-		b.WriteString(strconv.Quote(at[0]) + " in properties ? " + of(at) + " : ")
-	}
-	b.WriteString(last + ")")
-	return b.String()
-}
-
-// cel is the property in the language of package filter.
-func (p paths) cel() string { return p.choose(path.cel) }
-
-// isNull is a condition: the path that counts leads to nothing, or to null.
-func (p paths) isNull() string { return p.choose(path.isNull) }
-
-func (p path) cel() string {
-	var b strings.Builder
-	b.WriteString("properties")
-	for _, name := range p {
-		b.WriteString("[" + strconv.Quote(name) + "]")
-	}
-	return b.String()
-}
-
-// isNull is also true where a value on the path is not an object.
-func (p path) isNull() string {
-	var b strings.Builder
-	for i, name := range p {
-		holder, own := "properties", p[:i+1].cel()
-		if i > 0 {
-			holder = p[:i].cel()
-			b.WriteString("type(" + holder + ") != map || ")
-		}
-		b.WriteString("!(" + strconv.Quote(name) + " in " + holder + ") || ")
-		if i == len(p)-1 {
-			b.WriteString(own + " == null")
-		}
-	}
-	return b.String()
 }
 
 // like suggests properties for a misspelt name: those at a distance of up to two

@@ -7,6 +7,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -29,7 +30,18 @@ var relations = map[string][2]feature.Relation{
 }
 
 // spatial translates a predicate of the feature's geometry and another geometry.
-func (t *translator) spatial(n *node, neg bool) *Expr {
+func (t *translator) spatial(n *node) filter.Test {
+	_, _, in := t.area(n)
+	x := t.tree.Place(in)
+	if n.op == opDisjoint {
+		x = t.tree.Not(x)
+	}
+	return x
+}
+
+// area is the area of a predicate, which opDisjoint negates.
+func (t *translator) area(n *node) (a *store.Area, r feature.Relation, in *feature.Query) {
+	t.at = n
 	other, swapped := n.args[1], 0
 	if !isGeometry(n.args[0]) {
 		if !isGeometry(n.args[1]) || n.op == opDWithin {
@@ -40,23 +52,21 @@ func (t *translator) spatial(n *node, neg bool) *Expr {
 	}
 	t.areas++
 	t.failUnless(t.areas <= maxAreas, n, "there are more than %d areas, want them in one MULTIPOLYGON", maxAreas)
-	e := &Expr{Op: Area, Not: neg != (n.op == opDisjoint)}
 	if n.op == opDWithin {
 		p, ok := other.geometry.(orb.Point)
 		t.failUnless(ok, other, "%v, want a POINT in S_DWITHIN", other)
 		metres := t.metres(n.args[2])
-		e.Area = query.Circle(p[0], p[1], metres)
+		a = query.Circle(p[0], p[1], metres)
 	} else {
 		t.failUnless(isInstance(other), other, "%v, want %s", other, geometries)
-		e.Relation = relations[n.op][swapped]
-		e.Area = t.area(other)
+		r, a = relations[n.op][swapped], t.areaOf(other)
 	}
 	// Areas are checked here, where the faulty one is known.
-	q := store.Query{Area: e.Area, Relation: e.Relation}
-	if _, err := q.Prepare(feature.Geographic, nil); err != nil {
-		t.fail(other, "%s", strings.TrimPrefix(err.Error(), store.ErrQuery.Error()+": area: "))
+	in, err := a.Prepare(feature.Geographic, r)
+	if err != nil {
+		t.fail(other, "%v", err)
 	}
-	return e
+	return a, r, in
 }
 
 const geometries = "POINT, POLYGON, MULTIPOLYGON or BBOX"
@@ -72,7 +82,7 @@ func (t *translator) metres(n *node) float64 {
 	return f
 }
 
-func (t *translator) area(n *node) *store.Area {
+func (t *translator) areaOf(n *node) *store.Area {
 	switch g := n.geometry.(type) {
 	case nil:
 		t.failUnless(len(n.bbox) == 4 || len(n.bbox) == 6, n, "a BBOX of %d numbers, want 4 or 6", len(n.bbox))

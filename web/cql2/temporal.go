@@ -1,6 +1,10 @@
 package cql2
 
-import "time"
+import (
+	"time"
+
+	"github.com/catfish-index/catfish/feature/filter"
+)
 
 // Temporal predicates compare the ends of their operands: both ends of an instant are
 // the instant. A time is a property, whose text is a time or a date, or a literal; a
@@ -50,27 +54,22 @@ var temporals = map[string]*temporal{
 type moment struct {
 	side     int
 	at       time.Time
-	property string // as a time, in the language of package filter
+	property bool
+	operand  filter.Operand // of a property or literal
 }
 
-func (t *translator) temporal(n *node, rule *temporal, neg bool) *Expr {
+func (t *translator) temporal(n *node, rule *temporal) (e filter.Test) {
 	a, b := t.ends(n, n.args[0], rule), t.ends(n, n.args[1], rule)
-	op := And
-	if rule.any != neg {
-		op = Or
-	}
-	var e *Expr
-	for _, c := range rule.of {
-		o := c.op
-		if neg {
-			o = opposites[o]
-		}
-		x := t.compareMoments(a[c.first], o, b[c.second])
-		if e == nil {
+	for i, c := range rule.of {
+		x := t.compareMoments(a[c.first], c.op, b[c.second])
+		switch {
+		case i == 0:
 			e = x
-			continue
+		case rule.any:
+			e = t.tree.Or(e, x)
+		default:
+			e = t.tree.And(e, x)
 		}
-		e = join(op, e, x)
 	}
 	return e
 }
@@ -93,43 +92,35 @@ func (t *translator) moment(n *node, end int) (m moment) {
 	case open:
 		m.side = 2*end - 1
 	case date, timestamp:
-		m.at = n.moment
+		m.at, m.operand = n.moment, t.operand(n).Operand
 	case property:
-		m.property = instant(t.operand(n).cel)
+		m.property, m.operand = true, t.operand(n).Time()
 	default:
 		t.fail(n, "%v, want a property, DATE, TIMESTAMP or INTERVAL", n)
 	}
 	return m
 }
 
-// firstMoment is the first time that package filter knows.
-var firstMoment = momentCEL(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
-
-func (t *translator) compareMoments(x moment, op string, y moment) *Expr {
-	if x.property != "" && y.side == 0 || y.property != "" && x.side == 0 {
-		switch op {
-		case "=":
-			op = "=="
-		case "<>":
-			op = "!="
-		}
-		return t.cond(x.cel(), " ", op, " ", y.cel())
+func (t *translator) compareMoments(x moment, op string, y moment) filter.Test {
+	t.spend(t.at, testBytes)
+	if x.property && y.side == 0 || y.property && x.side == 0 {
+		return t.tree.Compare(x.operand, op, y.operand)
 	}
 	sign := x.side - y.side
 	if sign == 0 {
 		sign = x.at.Compare(y.at)
 	}
-	is := holds(sign, op)
-	// An unknown time is neither before nor after all times.
-	if p := x.property + y.property; is && p != "" {
-		return t.cond(p, " >= ", firstMoment)
+	is := filter.Holds(sign, op)
+	for _, m := range []moment{x, y} {
+		if !m.property {
+			continue
+		}
+		// An unknown time is neither before nor after all times.
+		known := t.tree.IsTime(m.operand)
+		if !is {
+			known = t.tree.Not(known)
+		}
+		return known
 	}
-	return t.constant(is)
-}
-
-func (m moment) cel() string {
-	if m.property != "" {
-		return m.property
-	}
-	return momentCEL(m.at)
+	return t.tree.Constant(is)
 }

@@ -33,14 +33,14 @@ func TestTemporalRelations(t *testing.T) {
 	}
 	day := func(n int) string { return fmt.Sprintf("2024-05-0%d", n+1) }
 	literal := func(s span) string { return fmt.Sprintf("INTERVAL('%s', '%s')", day(s.from), day(s.to)) }
-	parse := func(format string, args ...any) *Expr {
+	parse := func(format string, args ...any) *Filter {
 		e, err := Parse(fmt.Sprintf(format, args...), any1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	properties, negated := map[string]*Expr{}, map[string]*Expr{}
+	properties, negated := map[string]*Filter{}, map[string]*Filter{}
 	for op := range temporals {
 		properties[op] = parse("%s(INTERVAL(a, b), INTERVAL(c, d))", op)
 		negated[op] = parse("NOT %s(INTERVAL(a, b), INTERVAL(c, d))", op)

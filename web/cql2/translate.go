@@ -3,23 +3,27 @@ package cql2
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/catfish-index/catfish/feature/filter"
 )
 
 const (
-	// maxConditions bounds all conditions of a filter, in bytes: package filter takes no
-	// more in one, and each is compiled.
+	// maxConditions bounds all conditions of a filter, in bytes: of names, literals and
+	// tests, about as many as package filter takes of CEL.
 	maxConditions = 4096
+	// testBytes count for each test, and pathBytes for each path of a property.
+	testBytes = 4
+	pathBytes = 10
 	// maxAreas bounds the areas of a filter, each of which may be judged for each
 	// feature, and so the separate conditions.
 	maxAreas = 64
 )
 
-// translator turns nodes into expressions. It fails as the parsers do.
+// translator turns nodes into tests. It fails as the parsers do.
 type translator struct {
+	tree       filter.Tree
 	properties Properties
 	errorAt    func(at place, message string) *Error
 	known      map[string]paths // by property name
@@ -39,111 +43,100 @@ func (t *translator) failUnless(ok bool, n *node, format string, args ...any) {
 	}
 }
 
-// condition translates a node that is true, false or unknown, or its negation if neg.
-func (t *translator) condition(n *node, neg bool) *Expr {
+// condition translates a node that is true, false or unknown.
+func (t *translator) condition(n *node) (e filter.Test) {
 	t.at = n
 	switch n.form {
 	case boolean:
-		return t.constant((n.text == "true") != neg)
+		return t.constant(n.text == "true")
 	case property:
-		return t.cond(t.operand(n).cel, " == ", strconv.FormatBool(!neg))
+		return t.isTrue(n)
 	case operation:
 	default:
 		t.fail(n, "%v, want a condition", n)
 	}
 	switch n.op {
 	case opAnd, opOr:
-		// The negation of AND is OR.
-		o := Or
-		if (n.op == opAnd) != neg {
-			o = And
-		}
-		e := t.condition(n.args[0], neg)
-		for _, a := range n.args[1:] {
-			e = join(o, e, t.condition(a, neg))
+		for i, a := range n.args {
+			switch x := t.condition(a); {
+			case i == 0:
+				e = x
+			case n.op == opAnd:
+				e = t.tree.And(e, x)
+			default:
+				e = t.tree.Or(e, x)
+			}
 		}
 		return e
 	case opNot:
-		return t.condition(n.args[0], !neg)
+		return t.tree.Not(t.condition(n.args[0]))
 	case opBetween:
-		return t.between(n, neg)
+		return t.between(n)
 	case opIn:
-		return t.in(n, neg)
+		return t.in(n)
 	case opLike:
-		return t.like(n, neg)
+		return t.like(n)
 	case opIsNull:
-		return t.isNull(n, neg)
+		return t.isNull(n)
 	case opCasei:
 		t.fail(n, "CASEI is a text, want a condition")
 	}
-	if opposites[n.op] != "" {
-		return t.compare(n.op, n.args[0], n.args[1], neg)
+	if comparisons[n.op] {
+		return t.compare(n.op, n.args[0], n.args[1])
 	}
 	if rule := temporals[n.op]; rule != nil {
-		return t.temporal(n, rule, neg)
+		return t.temporal(n, rule)
 	}
-	if slices.Contains(arrays, n.op) {
-		return t.arrays(n, neg)
+	if arrays[n.op] != "" {
+		return t.arrays(n)
 	}
-	return t.spatial(n, neg)
+	return t.spatial(n)
 }
 
-// cond is a condition of the current predicate.
-func (t *translator) cond(parts ...string) *Expr {
-	for _, p := range parts {
-		t.bytes += len(p)
-	}
-	t.failUnless(t.bytes <= maxConditions, t.at, "the conditions up to here take more than %d bytes in CEL, which they are translated into", maxConditions)
-	return &Expr{Filter: strings.Join(parts, "")}
+// spend counts bytes of conditions.
+func (t *translator) spend(n *node, bytes int) {
+	t.bytes += bytes
+	t.failUnless(t.bytes <= maxConditions, n, "the conditions up to here take more than %d bytes", maxConditions)
 }
 
-func (t *translator) constant(is bool) *Expr { return t.cond(strconv.FormatBool(is)) }
+func (t *translator) constant(is bool) filter.Test {
+	t.spend(t.at, testBytes)
+	return t.tree.Constant(is)
+}
 
-// opposites of comparisons.
-var opposites = map[string]string{"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+// isTrue holds for true; of what is no boolean it is unknown.
+func (t *translator) isTrue(n *node) filter.Test {
+	t.spend(n, testBytes)
+	return t.tree.IsTrue(t.operand(n).Operand)
+}
+
+var comparisons = map[string]bool{"=": true, "<>": true, "<": true, ">=": true, ">": true, "<=": true}
 
 // compare translates a comparison.
-func (t *translator) compare(op string, l, r *node, neg bool) *Expr {
+func (t *translator) compare(op string, l, r *node) filter.Test {
 	left, right := t.operand(l), t.operand(r)
-	if neg {
-		op = opposites[op]
-	}
-	if left.own == "" && right.own == "" {
+	if !left.own && !right.own {
 		return t.literals(op, left, right, r)
 	}
 	if left.time != right.time {
 		// The text of a property is converted to a time.
 		switch {
 		case left.time && right.plain():
-			right.cel = instant(right.cel)
+			right.Operand = right.Time()
 		case right.time && left.plain():
-			left.cel = instant(left.cel)
+			left.Operand = left.Time()
 		default:
 			t.fail(r, "%v, want times on both sides of %s, or a property", r, op)
 		}
 	}
 	t.failUnless(left.folded == right.folded || left.text || right.text || left.plain() || right.plain(), r,
 		"%v, want a text or a property beside CASEI", r)
-	// Null is neither equal nor unequal to anything.
-	notNull := ""
-	if op == "<>" || op == "=" && left.own != "" && right.own != "" {
-		for _, o := range []operand{left, right} {
-			if o.own != "" {
-				notNull += o.own + " != null && "
-			}
-		}
-	}
-	switch op {
-	case "=":
-		op = "=="
-	case "<>":
-		op = "!="
-	}
-	return t.cond(notNull, left.cel, " ", op, " ", right.cel)
+	t.spend(t.at, testBytes)
+	return t.tree.Compare(left.Operand, op, right.Operand)
 }
 
 // literals evaluates a comparison of two literals.
-func (t *translator) literals(op string, left, right operand, r *node) *Expr {
+func (t *translator) literals(op string, left, right operand, r *node) filter.Test {
 	order, ok := 0, true
 	switch l := left.value.(type) {
 	case string:
@@ -176,87 +169,53 @@ func (t *translator) literals(op string, left, right operand, r *node) *Expr {
 		order = l.Compare(m)
 	}
 	t.failUnless(ok, r, "%v, want what %s compares with the literal before it, or a property", r, op)
-	return t.constant(holds(order, op))
+	return t.constant(filter.Holds(order, op))
 }
 
-// holds reports whether a comparison holds for operands of that order.
-func holds(order int, op string) bool {
-	switch op {
-	case "=":
-		return order == 0
-	case "<>":
-		return order != 0
-	case "<":
-		return order < 0
-	case "<=":
-		return order <= 0
-	case ">":
-		return order > 0
-	}
-	return order >= 0
-}
-
-func (t *translator) between(n *node, neg bool) *Expr {
+func (t *translator) between(n *node) filter.Test {
 	o, low, high := n.args[0], n.args[1], n.args[2]
-	if l, h := t.operand(low), t.operand(high); l.own == "" && h.own == "" {
+	if l, h := t.operand(low), t.operand(high); !l.own && !h.own {
 		t.failUnless(l.time == h.time, high, "%v, want literals of one kind", high)
 	}
-	op := And
-	if neg {
-		op = Or
-	}
-	return join(op, t.compare(">=", o, low, neg), t.compare("<=", o, high, neg))
+	return t.tree.And(t.compare(">=", o, low), t.compare("<=", o, high))
 }
 
-func (t *translator) in(n *node, neg bool) *Expr {
+func (t *translator) in(n *node) filter.Test {
 	o, of := t.operand(n.args[0]), n.args[1]
 	t.failUnless(of.form == list, of, "%v, want a list", of)
-	all, plain := make([]string, len(of.args)), o.own != ""
+	all, plain := make([]filter.Operand, len(of.args)), o.own
 	for i, a := range of.args {
 		v := t.operand(a)
-		all[i] = v.cel
-		plain = plain && v.own == "" && !v.time && (v.text || !o.folded)
+		all[i] = v.Operand
+		plain = plain && !v.own && !v.time && (v.text || !o.folded)
 	}
+	t.spend(n, testBytes)
 	if plain {
-		in := o.cel + " in [" + strings.Join(all, ", ") + "]"
-		if neg {
-			return t.cond(o.own, " != null && !(", in, ")")
-		}
-		return t.cond(in)
+		return t.tree.Among(o.Operand, all)
 	}
 	// Equivalent to a = b OR a = c.
-	op := Or
-	if neg {
-		op = And
+	if len(of.args) == 0 {
+		return t.constant(false)
 	}
-	e := t.constant(neg) // an empty list
-	for i, a := range of.args {
-		if x := t.compare("=", n.args[0], a, neg); i > 0 {
-			e = join(op, e, x)
-		} else {
-			e = x
-		}
+	e := t.compare("=", n.args[0], of.args[0])
+	for _, a := range of.args[1:] {
+		e = t.tree.Or(e, t.compare("=", n.args[0], a))
 	}
 	return e
 }
 
-func (t *translator) isNull(n *node, neg bool) *Expr {
+func (t *translator) isNull(n *node) filter.Test {
 	a := n.args[0]
 	for a.op == opCasei {
 		a = a.args[0]
 	}
+	t.spend(n, testBytes)
 	if a.form == property && a.text == geometry {
-		if neg {
-			return t.cond(`type != ""`)
-		}
-		return t.cond(`type == ""`)
+		return t.tree.NoGeometry()
 	}
 	o := t.operand(a)
-	switch {
-	case o.own == "":
-		return t.constant(neg)
-	case neg:
-		return t.cond(o.own, " != null")
+	if !o.own {
+		return t.tree.Constant(false)
 	}
-	return t.cond(t.pathsOf(a).isNull())
+	return t.tree.Null(o.Operand)
 }

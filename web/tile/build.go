@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/rstar"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -49,11 +50,9 @@ type Options struct {
 	// Filter is a condition (package feature/filter). Then features are counted one
 	// by one, and of more than MaxFiltered in the tile's area a sample (Tile.Sampled).
 	Filter string
-	// Also, if not nil, is a condition that Filter cannot express. It must be a
-	// function of the feature alone, and AlsoName must differ for different
-	// conditions. As with Filter, features are counted one by one.
-	Also     func(*store.Found) (bool, error)
-	AlsoName string
+	// Where, if not nil, is a further condition. As with Filter, features are counted
+	// one by one. Programs of one text must be the same condition.
+	Where *filter.Program
 	// Coding, if not nil, compresses the bytes.
 	Coding *Coding
 	// Pace and Hold are as in store.Query.
@@ -73,7 +72,7 @@ type Coding struct {
 }
 
 // filtered reports whether features are looked at one by one.
-func (o *Options) filtered() bool { return o.Filter != "" || o.Also != nil }
+func (o *Options) filtered() bool { return o.Filter != "" || o.Where != nil }
 
 // timed reports whether the answer depends on the time, not only on stored
 // data. A filter with the word in a text counts as one that does.
@@ -166,7 +165,7 @@ func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing
 	if b.MaxFeatures > 0 {
 		d.most = min(d.most, b.MaxFeatures)
 	}
-	q, err := c.Prepare(store.Query{Area: query.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Pace: o.Pace, Hold: o.Hold})
+	q, err := c.Prepare(store.Query{Area: query.Box(a.west, a.south, a.east, a.north), Filter: o.Filter, Where: o.Where, Pace: o.Pace, Hold: o.Hold})
 	d.q = q
 	return d, err
 }
@@ -281,14 +280,7 @@ func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error
 
 // search calls yield with the features of the area for which the conditions hold.
 func (d *drawing) search(ctx context.Context, yield func(*store.Found) (bool, error)) error {
-	return d.c.SearchWith(ctx, d.q, &d.buffer, func(f *store.Found) (bool, error) {
-		if d.o.Also != nil {
-			if ok, err := d.o.Also(f); !ok || err != nil {
-				return err == nil, err
-			}
-		}
-		return yield(f)
-	})
+	return d.c.SearchWith(ctx, d.q, &d.buffer, yield)
 }
 
 // feature draws a feature; false: the tile has no room.

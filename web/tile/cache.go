@@ -95,7 +95,7 @@ func NewCache(bytes int64, b Builder) *Cache {
 // key is equal for options that give equal tiles.
 func (o *Options) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%t %q %q %q", o.NoProperties, o.Filter, o.Fields, o.AlsoName)
+	fmt.Fprintf(&b, "%t %q %q %q", o.NoProperties, o.Filter, o.Fields, o.Where.String())
 	if o.Coding != nil {
 		b.WriteString(" " + o.Coding.Name)
 	}

@@ -34,7 +34,7 @@ func (c *Cell) Middle() (longitude, latitude float64) {
 // area and are not empty, whole ones, from the south-west, rows from west to
 // east. An area with west > east crosses 180 degrees.
 //
-// Without a condition (Options.Filter, Also) Counts counts boxes, as in a tile's clusters,
+// Without a condition (Options.Filter, Where) Counts counts boxes, as in a tile's clusters,
 // from counts of whole leaves of the tree where they lie in one cell; with one, features.
 // Of the other options it uses Pace and Hold. If sampled is not 0, more than MaxFiltered
 // boxes are in the area, and the counts are those of a sample (Tile.Sampled). ErrTooMany:
@@ -46,7 +46,7 @@ func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, 
 	if err := geographic(c); err != nil {
 		return nil, 0, err
 	}
-	q, err := c.Prepare(store.Query{Area: query.Box(west, south, east, north), Filter: o.Filter, Pace: o.Pace, Hold: o.Hold})
+	q, err := c.Prepare(store.Query{Area: query.Box(west, south, east, north), Filter: o.Filter, Where: o.Where, Pace: o.Pace, Hold: o.Hold})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,7 +127,7 @@ func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	g := &d.grid
 	d.q, err = d.c.Prepare(store.Query{
 		Area:   query.Box(g.X[0], g.Y[0], min(g.X[len(g.X)-1], 180), min(g.Y[len(g.Y)-1], MaxLatitude)),
-		Filter: d.o.Filter, Pace: d.o.Pace, Hold: d.o.Hold,
+		Filter: d.o.Filter, Where: d.o.Where, Pace: d.o.Pace, Hold: d.o.Hold,
 	})
 	if err != nil {
 		return err

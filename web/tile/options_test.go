@@ -11,21 +11,37 @@ import (
 
 	"github.com/paulmach/orb"
 
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/store"
 )
 
-// even is a condition on ids such as f12.
-func even(f *store.Found) (bool, error) { return (f.ID[len(f.ID)-1]-'0')%2 == 0, nil }
+// even is a condition on property even.
+func even(text string) *filter.Program {
+	var tree filter.Tree
+	return tree.Program(text, tree.IsTrue(tree.Property([][]string{{"even"}})))
+}
 
-// TestAlso: a condition that is a function gives the same as one that is a
-// filter, with few features, with clusters, and counted.
-func TestAlso(t *testing.T) {
+// everything is no condition.
+func everything(text string) *filter.Program {
+	var tree filter.Tree
+	return tree.Program(text, tree.Constant(true))
+}
+
+// failingArea cannot be judged.
+type failingArea struct{ err error }
+
+func (a failingArea) MatchIn(*feature.View, *feature.Steps) (bool, error) { return false, a.err }
+
+// TestWhere: a condition that is a program gives the same as one in CEL, with few
+// features, with clusters, and counted.
+func TestWhere(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(1, 1)), 400, true)...)
-	filter := "id.endsWith('0') || id.endsWith('2') || id.endsWith('4') || id.endsWith('6') || id.endsWith('8')"
+	text := "id.endsWith('0') || id.endsWith('2') || id.endsWith('4') || id.endsWith('6') || id.endsWith('8')"
 	for _, b := range []Builder{{}, {MaxFeatures: 20}} {
 		for _, at := range [][3]int{{0, 0, 0}, {1, 1, 0}, {3, 4, 2}} {
-			want := draw(t, b, c, at[0], at[1], at[2], Options{Filter: filter})
-			got := draw(t, b, c, at[0], at[1], at[2], Options{Also: even})
+			want := draw(t, b, c, at[0], at[1], at[2], Options{Filter: text})
+			got := draw(t, b, c, at[0], at[1], at[2], Options{Where: even("even")})
 			if !bytes.Equal(got.Data, want.Data) || got.ETag != want.ETag || got.ETag == "" {
 				t.Errorf("%v: %d bytes, %s; by a filter %d, %s", at, len(got.Data), got.ETag, len(want.Data), want.ETag)
 			}
@@ -44,21 +60,22 @@ func TestAlso(t *testing.T) {
 		}
 		return n
 	}
-	if got, want := count(Options{Also: even}), count(Options{Filter: filter}); got != want || got == 0 {
+	if got, want := count(Options{Where: even("even")}), count(Options{Filter: text}); got != want || got == 0 {
 		t.Errorf("%d are counted, by a filter %d", got, want)
 	}
+	var tree filter.Tree
 	stop := errors.New("stop")
-	failing := func(*store.Found) (bool, error) { return false, stop }
-	if _, err := new(Builder).Tile(t.Context(), c, 0, 0, 0, Options{Also: failing}); !errors.Is(err, stop) {
+	failing := Options{Where: tree.Program("failing", tree.Place(failingArea{stop}))}
+	if _, err := new(Builder).Tile(t.Context(), c, 0, 0, 0, failing); !errors.Is(err, stop) {
 		t.Errorf("a condition's error: %v", err)
 	}
 	small := Builder{MaxFiltered: 10}
-	if tile, err := small.Tile(t.Context(), c, 0, 0, 0, Options{Also: even}); err != nil || tile.Sampled < 2 {
+	if tile, err := small.Tile(t.Context(), c, 0, 0, 0, Options{Where: even("even")}); err != nil || tile.Sampled < 2 {
 		t.Errorf("too many: sampled %d, %v", tile.Sampled, err)
 	}
 	k := NewCache(1<<20, Builder{})
-	first := cached(t, k, c, 0, 0, 0, Options{Also: even, AlsoName: "even"})
-	other := cached(t, k, c, 0, 0, 0, Options{Also: func(*store.Found) (bool, error) { return true, nil }, AlsoName: "all"})
+	first := cached(t, k, c, 0, 0, 0, Options{Where: even("even")})
+	other := cached(t, k, c, 0, 0, 0, Options{Where: everything("all")})
 	if bytes.Equal(first.Data, other.Data) {
 		t.Error("two conditions give one tile")
 	}

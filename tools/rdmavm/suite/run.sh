@@ -29,7 +29,7 @@ messages() {
 }
 
 library() {
-	cd /share/catfish-src/catfish
+	cd /share/catfish-src/catfish/client
 	./catfish.test -test.short -test.v -test.timeout 400s -test.run \
 		'TestRestart|TestStoppedServer|TestKilledServer|TestOffloadNeeds|TestHistories|TestHostile|TestExact'
 }
@@ -39,7 +39,7 @@ records() {
 		/share/$p-remote.test -test.short -test.v -test.timeout 400s -test.run \
 			'RoundTrips|BesideWriter|Grown|Read$|Unread|Hostile|Kept$|KeptMixed'
 	done
-	cd /share/catfish-src/catfish
+	cd /share/catfish-src/catfish/client
 	./catfish.test -test.short -test.v -test.timeout 400s -test.run \
 		'TestRecords$|TestRecordConditions|TestRecordsByKeptReference|TestKeyHistories|TestRecordsRestarted|TestRecordsGrow'
 }

@@ -1,0 +1,126 @@
+package client
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/wire"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// loadAhead in-flight messages hide the round trip. The server has one
+// writer for each tree, so more gain nothing.
+const loadAhead = 4
+
+// loadBatch is one message of a Load.
+type loadBatch struct {
+	items []rstar.Item
+	done  chan error
+}
+
+// Load inserts all items, in messages of 256, some at once, and returns how
+// many are certainly stored. After an error these are the first n, and of the
+// next 1,024 some may be stored, too. progress, if not nil, is called
+// with n as it grows, on the caller's goroutine. items is not read further
+// after an error. Errors are: the first bad rectangle, and a server that restarts
+// meanwhile (ErrRestarted), which has lost the stored items unless the collection
+// is kept.
+//
+// Server.Collection's tree has a Load of its own, which is faster and packs
+// better, for a server that loads its data itself.
+func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress func(n int)) (n int, err error) {
+	var boot atomic.Uint64
+	var under []*loadBatch // in flight, oldest first
+	spare := []rstar.Item(nil)
+	stored := false // something, though perhaps not the first ones
+	settle := func() {
+		b := under[0]
+		under = under[1:]
+		e := <-b.done
+		stored = stored || e == nil || !RetrySafe(e)
+		switch {
+		case e == nil && err == nil:
+			n += len(b.items)
+			if progress != nil {
+				progress(n)
+			}
+		case err == nil:
+			var r *wire.RemoteError
+			if errors.As(e, &r) {
+				n += int(min(r.Done, uint64(len(b.items))))
+			}
+			err = e
+		}
+		spare = b.items[:0]
+	}
+	send := func(batch []rstar.Item) {
+		b := &loadBatch{batch, make(chan error, 1)}
+		under = append(under, b)
+		go func() { b.done <- c.insertBatch(ctx, batch, &boot) }()
+	}
+	var batch []rstar.Item
+	read := 0
+	for it := range items {
+		if bad := it.Rect.Validate(); bad != nil {
+			bad = fmt.Errorf("item %d (id %d): %w", read, it.ID, bad)
+			for len(under) > 0 {
+				settle()
+			}
+			if err == nil {
+				err = bad
+			}
+			break
+		}
+		read++
+		if batch = append(batch, it); len(batch) < wire.MaxBatch {
+			continue
+		}
+		send(batch)
+		if batch = nil; len(under) == loadAhead {
+			settle()
+			batch = spare
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err == nil && len(batch) > 0 {
+		send(batch)
+	}
+	for len(under) > 0 {
+		settle()
+	}
+	if err != nil && stored {
+		err = &partlyDone{n, err}
+	}
+	return n, err
+}
+
+// insertBatch inserts up to maxBatch items. boot is the boot id of the server that
+// must insert them, 0: the present one.
+func (c *Client) insertBatch(ctx context.Context, batch []rstar.Item, boot *atomic.Uint64) error {
+	b, err := c.request(ctx, wire.KindInsertMany, func(s *session) (*openSlab, []byte, error) {
+		if !boot.CompareAndSwap(0, s.hello.BootID) && boot.Load() != s.hello.BootID {
+			return nil, nil, fmt.Errorf("%w: boot id %#x at %s, was %#x: what was stored before is lost, unless the collection is kept",
+				model.ErrRestarted, s.hello.BootID, c.conn.addr, boot.Load())
+		}
+		o, err := s.openChecked(ctx, c.collection, wire.KindInsertMany)
+		if err != nil {
+			return nil, nil, err
+		}
+		b := wire.AppendHead(make([]byte, 0, wire.HeadBytes+len(batch)*wire.ItemBytes), o.coll, uint32(len(batch)))
+		for _, it := range batch {
+			b = wire.AppendItem(b, it)
+		}
+		return o, b, nil
+	})
+	if err == nil && (len(b) != 8 || binary.LittleEndian.Uint64(b) != uint64(len(batch))) {
+		err = fmt.Errorf("%w: insertMany of %d answered %x", model.ErrProtocol, len(batch), b)
+	}
+	return err
+}

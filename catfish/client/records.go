@@ -1,0 +1,123 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/wire"
+	"github.com/catfish-index/catfish/kv"
+)
+
+// Records reads and changes a collection of records: values by key. All methods
+// are safe for concurrent use; they use the connection of the Client that returned
+// the Records.
+//
+// A Get returns the state of its key at a moment of the call; it sees every write
+// that was acknowledged before it began, whichever path it takes.
+type Records struct{ c *Client }
+
+// Records returns a Records for a collection, over the same connection. Its first
+// operation shows whether the collection exists, and is one of records (ErrKind).
+func (c *Client) Records(name string) (*Records, error) {
+	other, err := c.Collection(name)
+	if err != nil {
+		return nil, err
+	}
+	return &Records{other}, nil
+}
+
+// Get returns the record of a key, whose value is appended to dst. ErrNotFound:
+// there is none. The Record's Key is the caller's. ErrTooLarge: a program that embeds
+// the server has put a larger value than the server sends. ErrBusy: the server has no
+// room for the value now.
+//
+// The server copies a value of more than 1 MiB whole before it sends it: the value
+// is always that of one Put.
+func (r *Records) Get(ctx context.Context, key, dst []byte) (model.Record, error) {
+	g := gets.Get().(*getQuery)
+	defer g.release()
+	g.one.keys[0], g.one.records[0].Value = key, dst
+	g.keys, g.records, g.appends = g.one.keys[:], g.one.records[:], len(dst)
+	if err := r.c.run(ctx, g); err != nil {
+		return model.Record{}, err
+	}
+	rec := g.one.records[0]
+	if rec.Revision == 0 {
+		return model.Record{}, fmt.Errorf("%w: %q", kv.ErrNotFound, key)
+	}
+	rec.Key = key
+	return rec, nil
+}
+
+// Explain does what Get does, and explains how.
+func (r *Records) Explain(ctx context.Context, key []byte) (model.Record, *model.Explanation, error) {
+	x, done := r.c.conn.explain(r.c.conn.records.Policy())
+	g := gets.Get().(*getQuery)
+	defer g.release()
+	g.one.keys[0], g.one.records[0].Value = key, nil
+	g.keys, g.records, g.appends, g.explain = g.one.keys[:], g.one.records[:], 0, x
+	if err := r.c.run(ctx, g); err != nil {
+		return model.Record{}, &x.Explanation, err
+	}
+	rec := g.one.records[0]
+	done()
+	if rec.Revision != 0 {
+		rec.Key, x.Results = key, 1
+	}
+	return rec, &x.Explanation, nil
+}
+
+// GetMany returns the records of keys, in their order; for a key without a record
+// Revision is 0. It reuses dst, and the values in it. The records together are no
+// snapshot. Up to 256 keys travel in one message, or are read at the same time,
+// which is faster than one by one. A value of more than 1 MiB takes a separate
+// answer. ErrTooLarge: a value is larger than Get returns; then all fail.
+func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []model.Record) ([]model.Record, error) {
+	return r.c.getMany(ctx, model.KindRecords, keys, nil, dst)
+}
+
+func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, fields *feature.Selection, dst []model.Record) ([]model.Record, error) {
+	for len(dst) < len(keys) {
+		dst = append(dst, model.Record{})
+	}
+	dst = dst[:len(keys)]
+	g := gets.Get().(*getQuery)
+	g.kind, g.fields = kind, fields
+	defer g.release()
+	for n := 0; n < len(keys); n += wire.MaxKeys {
+		end := min(n+wire.MaxKeys, len(keys))
+		g.keys, g.records, g.appends = keys[n:end], dst[n:end], 0
+		if err := c.run(ctx, g); err != nil {
+			if len(keys) > wire.MaxKeys {
+				err = fmt.Errorf("keys %d to %d of %d: %w", n, end-1, len(keys), err)
+			}
+			return dst[:0], err
+		}
+	}
+	for i := range dst {
+		dst[i].Key = keys[i]
+	}
+	return dst, nil
+}
+
+// CreateRecords adds a collection of records, unless one of that name exists
+// (ErrKind: of another kind). See CreateCollection.
+func (c *Client) CreateRecords(ctx context.Context, name string, o model.RecordsOptions) error {
+	if err := wire.CheckName(name); err != nil {
+		return err
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	_, err := c.manage(ctx, wire.KindCreateRecords, "create collections of records", string(wire.AppendRecordsOptions(nil, o))+name)
+	return err
+}
+
+var gets = sync.Pool{New: func() any {
+	g := new(getQuery)
+	g.part.work = g.work
+	return g
+}}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package catfish
-
-const raceFactor = 1

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/store"
+)
+
+// watch is a connection's watcher of one id.
+type watch struct {
+	f       store.Follower // its At is that of the last answer
+	account *limits.Account
+	last    time.Duration      // time of the last answer, by Server.now
+	stop    context.CancelFunc // of the request that owns it; nil: none
+	ended   bool               // it is closed after that request
+}
+
+// close ends a watcher that no request owns.
+func (w *watch) close() {
+	if w.f.Watcher != nil {
+		w.f.Close()
+	}
+	w.account.Close()
+}
+
+// watchSet is the set of a connection's watchers.
+type watchSet struct {
+	mu     sync.Mutex
+	have   map[uint64]*watch
+	closed bool
+}
+
+// watchSets are the sets of all connections that watch.
+type watchSets struct {
+	mu   sync.Mutex
+	sets map[*watchSet]struct{}
+}
+
+func (ws *watchSets) list(set *watchSet, listed bool) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if !listed {
+		delete(ws.sets, set)
+		return
+	}
+	if ws.sets == nil {
+		ws.sets = map[*watchSet]struct{}{}
+	}
+	ws.sets[set] = struct{}{}
+}
+
+// expire ends the watchers without requests for watchIdle.
+func (ws *watchSets) expire(now time.Duration) {
+	ws.mu.Lock()
+	sets := make([]*watchSet, 0, len(ws.sets))
+	for s := range ws.sets {
+		sets = append(sets, s)
+	}
+	ws.mu.Unlock()
+	for _, set := range sets {
+		set.mu.Lock()
+		for id, w := range set.have {
+			if w.stop == nil && now-w.last >= watchIdle {
+				set.drop(id)
+			}
+		}
+		set.mu.Unlock()
+	}
+}
+
+// close ends all watchers of a connection that has ended.
+func (set *watchSet) close(ws *watchSets) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.closed = true
+	for id := range set.have {
+		set.drop(id)
+	}
+	ws.list(set, false)
+}
+
+// end is drop for a caller that does not hold mu.
+func (set *watchSet) end(id uint64) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.drop(id)
+}
+
+// drop ends a watcher, if there is one. The caller holds mu.
+func (set *watchSet) drop(id uint64) {
+	w := set.have[id]
+	if w == nil {
+		return
+	}
+	delete(set.have, id)
+	if w.stop != nil {
+		w.ended = true
+		w.stop()
+		return
+	}
+	w.close()
+}

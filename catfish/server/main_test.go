@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/catfish-index/catfish/catfish/client"
+	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/wire"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// oneSided are the transports with RDMA Reads that this build tests, of
+// those that servers offer, and testFabric is ofi's device. With the tag
+// ofi both are those of ofi_test.go.
+var (
+	oneSided   = []string{model.TransportSHM, model.TransportSoft}
+	offered    = oneSided
+	testFabric model.Fabric
+)
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// startServer serves until the test ends. Slabs are small: tests run many.
+func startServer(t testing.TB, opts Options) *Server {
+	t.Helper()
+	if opts.SlabBytes == 0 {
+		opts.SlabBytes = 64 << 20
+	}
+	if opts.SocketPath == "" {
+		opts.SocketPath = filepath.Join(t.TempDir(), "s")
+	}
+	if opts.Transports == nil {
+		opts.Transports = offered
+	}
+	opts.Fabric = testFabric
+	opts.Logger = quiet()
+	s, err := NewServer(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return s
+}
+
+func dial(t testing.TB, s *Server, opts client.Options) *client.Client {
+	t.Helper()
+	opts.Logger = quiet()
+	c, err := client.Dial(t.Context(), s.Addr(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func tree(t testing.TB, s *Server) *rstar.Tree {
+	t.Helper()
+	tr, err := s.Collection(model.DefaultCollection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// path is a way that a search can take: transport, scheme, and a wrapper
+// around the client's device for fault injection.
+type path struct {
+	name      string
+	transport string
+	policy    string
+	wrap      func(rdma.Device) rdma.Device
+}
+
+// paths are all schemes of an event-driven server over all transports.
+func paths() []path {
+	ps := []path{{name: "tcp", transport: model.TransportTCP, policy: "tcp"}}
+	for _, tr := range oneSided {
+		for _, p := range []string{"fast", "fetch", "offload-single", "offload", "offload-cached", "paper-literal", "paper"} {
+			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
+		}
+	}
+	return ps
+}
+
+// pollingPaths are the schemes whose clients keep their workers polling.
+func pollingPaths() []path {
+	var ps []path
+	for _, tr := range oneSided {
+		for _, p := range []string{"fast-polling", "fast-polling-cq"} {
+			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
+		}
+	}
+	return ps
+}
+
+func (p path) options() client.Options {
+	return client.WithHooks(client.Options{Transport: p.transport, Policy: p.policy, DialTimeout: 10 * time.Second}, func(h *wire.ClientHooks) { h.Wrap = p.wrap })
+}
+
+// keepYoung keeps references of records of any age: tests take less than a second.
+func keepYoung(h *wire.ClientHooks) { h.KeepYoung = true }

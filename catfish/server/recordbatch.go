@@ -1,0 +1,177 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/wire"
+	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/record"
+)
+
+// recordScratch has the buffers that a service needs for requests about records.
+//
+// Keys are looked up together, so that their waits for memory overlap: the keys of a
+// get, or of the gets that a worker finds in one turn.
+type recordScratch struct {
+	many  kv.ManyBuffer
+	keys  [][]byte
+	yield func(i int, v record.View, ref record.Ref, err error) bool
+	scan  kv.ScanBuffer
+
+	out  []byte // the found of each key, with its value
+	ends []int  // where in out the answer for each key ends
+	most int    // bytes after which keys are not answered any more
+	// large is the first key's value if it exceeds mostValue, 0: it does not.
+	// Then no key is answered.
+	large int
+	err   error
+	first int // index in ends of this run's first key
+
+	shards shardBatch
+
+	refs   []record.Ref // of a renewal
+	leases []time.Duration
+}
+
+// begin resets the keys. It is called before add.
+func (r *recordScratch) begin(most int) {
+	r.keys, r.most = r.keys[:0], most
+}
+
+func (r *recordScratch) add(key []byte) { r.keys = append(r.keys, key) }
+
+// run gets the keys that were added, and leaves their answers in out.
+func (r *recordScratch) run(c *collection) error {
+	r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil
+	return r.runMore(c)
+}
+
+// runMore is run, but appends to the answers that out has already.
+func (r *recordScratch) runMore(c *collection) error {
+	if r.yield == nil {
+		r.yield = r.take // once, since a method value allocates
+	}
+	r.first = len(r.ends)
+	r.many.LongestValue = wire.MostValue
+	c.records.GetMany(r.keys, &r.many, r.yield)
+	for none := (wire.Found{ValueBytes: wire.Unanswered}); r.err == nil && len(r.ends)-r.first < len(r.keys); {
+		r.out = none.Append(r.out)
+		r.ends = append(r.ends, len(r.out))
+	}
+	clear(r.keys)
+	return r.err
+}
+
+// take receives records, in the order of the keys, until out holds enough.
+func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (more bool) {
+	var f wire.Found
+	switch {
+	case errors.Is(err, kv.ErrNotFound):
+	case err != nil:
+		r.err = err
+		return false
+	case v.ValueBytes > wire.MostValue:
+		if len(r.ends) == r.first {
+			r.large = v.ValueBytes
+		}
+		return false // The value is answered alone.
+	default:
+		f = foundOf(&v)
+	}
+	r.out = f.Append(r.out)
+	if f.Revision != 0 {
+		r.out = append(r.out, v.Value...)
+	}
+	r.ends = append(r.ends, len(r.out))
+	return len(r.out) <= r.most
+}
+
+// of returns the answer for key i.
+func (r *recordScratch) of(i int) []byte {
+	if i == 0 {
+		return r.out[:r.ends[0]]
+	}
+	return r.out[r.ends[i-1]:r.ends[i]]
+}
+
+// answered reports whether key i is answered.
+func (r *recordScratch) answered(i int) bool {
+	b := r.of(i)
+	return len(b) > wire.FoundBytes || wire.GetFound(b).ValueBytes != wire.Unanswered
+}
+
+// answer carries out a get.
+func (r *recordScratch) answer(c *collection, n uint32, p, out []byte) (_ []byte, err error) {
+	if n == 0 || n > wire.MaxKeys {
+		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", model.ErrProtocol, n, wire.MaxKeys)
+	}
+	r.begin(wire.ManyBytes)
+	for range n {
+		var key []byte
+		if key, p, err = wire.CutKey(p); err != nil {
+			return out, err
+		}
+		r.add(key)
+	}
+	if len(p) > 0 {
+		return out, fmt.Errorf("%w: get of %d keys with %d bytes behind them", model.ErrProtocol, n, len(p))
+	}
+	if err := r.run(c); err != nil {
+		return out, err
+	}
+	return append(out, r.out...), nil
+}
+
+// isGet reports whether a message is a get of one key.
+func isGet(m *fastmsg.Message) bool {
+	return m.Kind == wire.KindGet && len(m.Payload) > wire.HeadBytes+2 &&
+		binary.LittleEndian.Uint32(m.Payload[4:]) == 1 &&
+		int(binary.LittleEndian.Uint16(m.Payload[wire.HeadBytes:])) == len(m.Payload)-wire.HeadBytes-2
+}
+
+// serveGets serves the first gets of one key together, up to a get of another collection
+// or another request; those of shards as well (recordshardbatch.go). The worker hands over
+// requests of up to fastmsg.BatchPayload bytes, so of keys of up to 54.
+func (h *handler) serveGets(reqs []fastmsg.Request) int {
+	r := &h.records
+	var began time.Time
+	if h.meter != nil {
+		began = time.Now()
+	}
+	if n := h.serveShards(reqs); n > 0 {
+		return n
+	}
+	r.begin(wire.ManyBytes)
+	num := binary.LittleEndian.Uint32(reqs[0].Payload)
+	c, err := h.s.colls.byNumber(num)
+	for i := 0; i < len(reqs) && err == nil && c.records != nil; i++ {
+		p := reqs[i].Payload
+		if h.s.access != nil && !reqs[i].Conn.Context.(*peer).guard.mayBatch(h.s, reqs[i].Kind, p) {
+			break
+		}
+		if !isGet(&reqs[i].Message) || binary.LittleEndian.Uint32(p) != num {
+			break
+		}
+		r.add(p[wire.HeadBytes+2:])
+	}
+	if len(r.keys) < 2 || r.run(c) != nil || r.large > 0 || c.gone() != nil {
+		h.Serve(reqs[0].Conn, reqs[0].Message)
+		return 1
+	}
+	n := 0
+	for ; n < len(r.ends) && (n == 0 || r.answered(n)); n++ {
+		h.serves(reqs[n].Conn)
+		reqs[n].Conn.Respond(wire.KindReply, reqs[n].ID, r.of(n))
+	}
+	h.touches(c, n)
+	if h.meter != nil {
+		h.meter.observe(wire.KindGet, n, time.Since(began), false)
+	}
+	h.trim()
+	return n
+}

@@ -1,0 +1,384 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/quietlog"
+	"github.com/catfish-index/catfish/internal/recording"
+	"github.com/catfish-index/catfish/internal/wire"
+	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// Server hosts named collections and answers clients over the transports of
+// its options. All methods are safe for concurrent use.
+type Server struct {
+	opts    Options
+	log     *slog.Logger
+	quiet   *quietlog.Handler // log's handler: peers cannot fill the log
+	bootID  uint64            // random at each start, so that clients notice a restart
+	started time.Time
+
+	ln      net.Listener
+	mux     *mux
+	streams *streamBudgets
+	fabrics []*fabric
+	shm     shmBudgets
+	colls   collections
+
+	features  features
+	backingUp sync.Mutex // held while a backup is made
+	// clientColls counts the collections that clients created, by source.
+	clientColls *limits.Budget
+	monitor     *heartbeat.Monitor
+
+	budgets budgets
+	memory  memory
+	turns   *limits.Slots
+	checks  checks
+	uploads uploads // in flight
+
+	watchSets   watchSets
+	watchBudget *limits.Budget // areas that clients watch
+
+	rec    *recording.Recorder // nil: nothing is recorded
+	access *gatekeeper         // nil: clients need no key
+	meters map[string]*meter   // by transport; nil: nothing is counted
+
+	tcpRequests  atomic.Uint64
+	tcpWork      sync.Pool // of *tcpWork
+	mu           sync.Mutex
+	tcpConns     map[net.Conn]bool
+	otherBudgets []func() []model.BudgetStats
+	closed       bool
+	served       bool // Serve was called; Close waits for it
+
+	stop   context.CancelFunc
+	ctx    context.Context
+	closer sync.Once
+	// closeErr is what Close returns.
+	closeErr error
+	serving  sync.WaitGroup // Serve; memory is released after it has ended
+}
+
+// NewServer binds the address and opens the transports. The server answers no
+// client before Serve, but its collections can be filled. Always Close it.
+func NewServer(opts Options) (*Server, error) {
+	opts.setDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	var rec *recording.Recorder
+	if opts.Record.File != "" {
+		var err error
+		if rec, err = recording.New(recording.Options(opts.Record), opts.Logger); err != nil {
+			return nil, err
+		}
+	}
+	s, err := newServer(opts)
+	if opts.maybeOFI && (errors.Is(err, rdma.ErrRegister) || errors.Is(err, ofi.ErrFabric)) {
+		// If the card cannot be used, or the limit on locked memory is too
+		// low, the server serves the other transports. The log says so, and the
+		// hello lists the available transports.
+		opts.Logger.Warn("serving without ofi", "err", err)
+		opts.Transports = slices.DeleteFunc(opts.Transports, func(t string) bool { return t == model.TransportOFI })
+		s, err = newServer(opts)
+	}
+	if rec != nil {
+		if err != nil {
+			// Without the file, which is empty, the next start succeeds.
+			return nil, errors.Join(err, rec.Discard())
+		}
+		s.record(rec)
+	}
+	return s, err
+}
+
+func newServer(opts Options) (*Server, error) {
+	s := &Server{
+		opts: opts, started: time.Now(),
+		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
+		streams:     newStreamBudgets(opts.MemoryLimit),
+		clientColls: newClientCollections(opts.ClientCollections),
+		budgets:     newBudgets(opts.MemoryLimit), turns: limits.NewLongSlots(), checks: newChecks(), watchBudget: limits.NewWatchBudget("watched areas", opts.Watch.Areas),
+		meters: newMeters(&opts),
+		quiet:  quietlog.New(opts.Logger.Handler(), time.Now),
+	}
+	s.access = newGatekeeper(opts.Keys, s.tickSoon)
+	s.log = slog.New(s.quiet)
+	for s.bootID == 0 {
+		s.bootID = rand.Uint64()
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if err := s.open(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	s.ln, err = net.Listen("tcp", s.opts.Listen)
+	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("%w: %s: %w", model.ErrInUse, s.opts.Listen, err)
+		}
+		return fmt.Errorf("catfish: cannot listen on %q: %w", s.opts.Listen, err)
+	}
+	s.mux = newMux(s.ln, s.streams)
+	s.mux.hello = s.hello
+	s.mux.tcp, s.mux.access = s.serveTCP, s.access
+	s.mux.reject = func(c net.Conn, err error) {
+		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
+	}
+	s.mux.failed = func(err error) { s.log.Warn("accept failed", "err", err) }
+	if s.monitor, err = newMonitor(s); err != nil {
+		return err
+	}
+	if err := s.openFabrics(); err != nil {
+		return err
+	}
+	for _, name := range append([]string{model.DefaultCollection}, s.opts.Collections...) {
+		if slices.Contains(s.opts.Keep, name) {
+			continue // The store has it.
+		}
+		if _, err := s.colls.create(name, s, newCollection{}, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range s.opts.Records {
+		if _, err := s.colls.create(name, s, newCollection{records: &model.RecordsOptions{Shards: s.opts.RecordShards}}, nil); err != nil {
+			return err
+		}
+	}
+	s.openStore()
+	if s.opts.DataDir == "" {
+		_, err = s.features.ready()
+	}
+	return err
+}
+
+// Serve answers clients until ctx is done or the Server is closed, and then
+// returns nil. Call it once.
+func (s *Server) Serve(ctx context.Context) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.served = true
+	s.serving.Add(1)
+	s.mu.Unlock()
+	defer s.serving.Done()
+	stop := context.AfterFunc(ctx, s.stop)
+	defer stop()
+	context.AfterFunc(s.ctx, func() { s.ln.Close() })
+	var wg sync.WaitGroup
+	errs := make(chan error, 1)
+	run := func(f func(context.Context) error) {
+		wg.Go(func() {
+			if err := f(s.ctx); err != nil && s.ctx.Err() == nil {
+				select {
+				case errs <- err:
+				default:
+				}
+				s.stop()
+			}
+		})
+	}
+	for _, f := range s.fabrics {
+		for _, w := range f.workers.all() {
+			run(w.Run)
+		}
+		run(f.accept)
+		run(f.reapReadChannels)
+	}
+	run(s.mux.run)
+	run(s.guardMemory)
+	run(s.tidyRecords)
+	if s.access != nil {
+		wg.Go(func() { s.access.keys.Watch(s.ctx) })
+	}
+	<-s.ctx.Done()
+	s.closeTCP()
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return nil
+	}
+}
+
+// Close ends Serve and releases everything, including the trees of the
+// collections. The error is that of the recording, if there is one, and wraps
+// ErrRecord.
+func (s *Server) Close() error {
+	s.closer.Do(func() {
+		s.stop()
+		if s.ln != nil {
+			s.ln.Close()
+		}
+		s.closeTCP()
+		s.serving.Wait()
+		s.colls.shut()
+		// First the trees, which wait for searches in this process. Then the
+		// devices, in reverse: the first one owns the memory that the others
+		// read while they run.
+		for _, c := range s.colls.all() {
+			c.shut()
+		}
+		s.colls.closing.Wait()
+		s.features.close()
+		for _, f := range slices.Backward(s.fabrics) {
+			f.close()
+		}
+		s.access.close()
+		for _, c := range s.colls.all() {
+			c.close()
+		}
+		if s.monitor != nil {
+			s.monitor.Close()
+		}
+		s.closeErr = s.endRecord()
+		s.quiet.Flush()
+	})
+	return s.closeErr
+}
+
+// Addr is the TCP address that clients dial.
+func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// MaxResults is the largest answer in objects.
+func (s *Server) MaxResults() int { return s.opts.MaxResults }
+
+// MemoryLimit is the memory that the server is to hold at most, in bytes.
+func (s *Server) MemoryLimit() int64 { return s.opts.MemoryLimit }
+
+// BootID is random at each start.
+func (s *Server) BootID() uint64 { return s.bootID }
+
+// Transports lists the transports that clients can use, best first.
+func (s *Server) Transports() []string {
+	var t []string
+	for _, f := range s.fabrics {
+		t = append(t, f.name)
+	}
+	return append(t, model.TransportTCP)
+}
+
+// SocketPath is the unix socket of shm, empty if shm is not served.
+func (s *Server) SocketPath() string {
+	for _, f := range s.fabrics {
+		if f.name == model.TransportSHM {
+			return f.ln.Addr()
+		}
+	}
+	return ""
+}
+
+// Collection returns the tree of a collection, for use in this process
+// concurrently with remote clients. The Server owns it: do not Close it.
+// ErrNotPermitted: it is kept; use Kept for its writes.
+func (s *Server) Collection(name string) (*rstar.Tree, error) {
+	c, err := s.colls.byName(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.ownTree()
+}
+
+// CreateCollection adds a collection of boxes, unless one of that name exists, and
+// returns its tree. ErrKind: the existing one is of another kind. ErrNotPermitted:
+// it is kept.
+func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
+	c, err := s.colls.create(name, s, newCollection{}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return c.ownTree()
+}
+
+// Collections lists the names of the collections, sorted.
+func (s *Server) Collections() []string {
+	var names []string
+	for _, c := range s.colls.named() {
+		names = append(names, c.name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *Server) hello() wire.Hello {
+	h := wire.Hello{
+		Version: model.Version, Protocol: wire.ProtocolVersion, BootID: s.bootID, Host: wire.HostID(),
+		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
+		Requests: wire.LastRequest, Replaces: true, Key: s.access != nil,
+	}
+	if h.Socket != "" {
+		uid := uint32(os.Geteuid())
+		h.UID = &uid
+	}
+	for _, f := range s.fabrics {
+		if at := f.hello(); at != nil {
+			h.Fabric = at
+		}
+	}
+	return h
+}
+
+// PauseWorkers keeps the workers from handling requests until ResumeWorkers.
+// Searches that clients offload are not affected, since they are one-sided
+// reads; tests use this to show it.
+func (s *Server) PauseWorkers() {
+	for _, f := range s.fabrics {
+		f.workers.pause()
+	}
+}
+
+// ResumeWorkers ends PauseWorkers.
+func (s *Server) ResumeWorkers() {
+	for _, f := range s.fabrics {
+		f.workers.resume()
+	}
+}
+
+func (s *Server) track(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.tcpConns[c] = true
+	return true
+}
+
+func (s *Server) untrack(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tcpConns, c)
+}
+
+func (s *Server) closeTCP() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for c := range s.tcpConns {
+		c.Close()
+	}
+}

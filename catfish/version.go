@@ -1,9 +1,0 @@
-package catfish
-
-import "github.com/catfish-index/catfish/rdma/ofi"
-
-// ProtocolVersion is the protocol of this build's clients and servers.
-const ProtocolVersion = protocolVersion
-
-// HasOFI reports whether libfabric, which transport ofi needs, is in this build.
-const HasOFI = ofi.Built
