@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -166,7 +165,7 @@ func (r *featureWatch) Filled() (some, full bool) {
 }
 
 // Take appends an event to the batch. One that could not be built ends the watch.
-func (r *featureWatch) Take(e *store.Event, failed error, _ *feature.Steps) (err error) {
+func (r *featureWatch) Take(e *store.Event, failed error) (err error) {
 	if failed != nil {
 		return ofFeature(e.ID, failed)
 	}

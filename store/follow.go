@@ -25,18 +25,13 @@ type Follower struct {
 	Source string
 	// At is the revision after which to continue: all events up to it were taken.
 	At uint64
-
-	held   Event // not taken yet, if holds is set
-	failed error // why held is incomplete
-	holds  bool
 }
 
 // EventBatch is what a Follower fills.
 type EventBatch interface {
 	// Take adds an event, or handles the failure of one, which has an area and an id. An
-	// error of s changes nothing: the event comes again. Any other error ends the batch,
-	// after the event.
-	Take(e *Event, failed error, s *feature.Steps) error
+	// error ends the batch, after the event.
+	Take(e *Event, failed error) error
 	// Filled reports whether there is anything in the batch, and whether it is full.
 	Filled() (some, full bool)
 }
@@ -80,26 +75,19 @@ func (f *Follower) some(b EventBatch, s *feature.Steps) (idle bool, err error) {
 		if _, full := b.Filled(); full {
 			return false, nil
 		}
-		if !f.holds {
-			e, ok, err := f.TryIn(s)
-			switch {
-			case !ok && err != nil:
-				return false, err
-			case !ok:
-				f.At = f.Revision()
-				return true, nil
-			case err == nil && e.Kind == query.Progress:
-				f.At = e.Resume
-				continue
-			}
-			f.held, f.failed, f.holds = e, err, true
-		}
-		if err = b.Take(&f.held, f.failed, s); err != nil && errors.Is(err, s.Err()) {
+		e, ok, err := f.TryIn(s)
+		switch {
+		case !ok && err != nil:
 			return false, err
+		case !ok:
+			f.At = f.Revision()
+			return true, nil
+		case err == nil && e.Kind == query.Progress:
+			f.At = e.Resume
+			continue
 		}
-		f.At = f.held.Resume
-		f.held, f.failed, f.holds = Event{}, nil, false
-		if err != nil {
+		f.At = e.Resume
+		if err := b.Take(&e, err); err != nil {
 			return false, err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/store/query"
 )
@@ -15,17 +14,17 @@ import (
 type gathered struct {
 	ids   []string
 	full  int
-	taken func(e *Event, s *feature.Steps) error // nil: takes all
+	taken func(e *Event) error // nil: takes all
 }
 
 func (g *gathered) Filled() (some, full bool) { return len(g.ids) > 0, len(g.ids) >= g.full }
 
-func (g *gathered) Take(e *Event, failed error, s *feature.Steps) error {
+func (g *gathered) Take(e *Event, failed error) error {
 	if failed != nil {
 		return failed
 	}
 	if g.taken != nil {
-		if err := g.taken(e, s); err != nil {
+		if err := g.taken(e); err != nil {
 			return err
 		}
 	}
@@ -54,22 +53,12 @@ func TestFollowerBatches(t *testing.T) {
 	if err := gather(&gathered{full: 2}, "0", "1"); err != nil || f.At != last-3 {
 		t.Fatalf("a full batch: %v, at %d, want %d", err, f.At, last-3)
 	}
-	// Whoever looks at an event for too long gets it again, with time for it.
-	calls := 0
-	slow := &gathered{full: 1, taken: func(_ *Event, s *feature.Steps) error {
-		for calls++; calls == 1; {
-			if err := s.Step(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-	if err := gather(slow, "2"); err != nil || calls != 2 {
-		t.Fatalf("an event that takes long: %v after %d calls, want 2", err, calls)
+	if err := gather(&gathered{full: 1}, "2"); err != nil {
+		t.Fatalf("a batch of one: %v", err)
 	}
 	// An error ends the batch after its event.
 	refused := errors.New("refused")
-	refusing := &gathered{full: 9, taken: func(*Event, *feature.Steps) error { return refused }}
+	refusing := &gathered{full: 9, taken: func(*Event) error { return refused }}
 	if err := gather(refusing); !errors.Is(err, refused) || f.At != last-1 {
 		t.Fatalf("a refused event: %v, at %d, want %d", err, f.At, last-1)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/store"
 	"github.com/catfish-index/catfish/store/query"
@@ -178,7 +177,7 @@ func (f *following) Filled() (some, full bool) {
 }
 
 // Take writes an event, unless the client has it.
-func (f *following) Take(e *store.Event, failed error, _ *feature.Steps) error {
+func (f *following) Take(e *store.Event, failed error) error {
 	if f.begun.has(e) {
 		return nil
 	}

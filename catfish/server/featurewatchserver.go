@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/store"
@@ -244,7 +243,7 @@ func (a *watchAnswer) Filled() (some, full bool) {
 // Take appends an event, or its failure, which ends the answer. The answer counts
 // against the connection's account as it grows; if the account has no room, there is no
 // answer.
-func (a *watchAnswer) Take(e *store.Event, failed error, _ *feature.Steps) error {
+func (a *watchAnswer) Take(e *store.Event, failed error) error {
 	a.out = wire.AppendEvent(a.out, e, a.old, failed)
 	if busy := a.d.answers(cap(a.out)); busy != nil {
 		a.out = nil

@@ -1,5 +1,5 @@
-// Package fault has the sentinels of the store and of its disk that a peer is told
-// by code. They are apart from both, so that a client knows them without linking
+// Package fault has the sentinels of the store and of its disk that have a code on the
+// wire. They are apart from both, so that a client knows them without linking
 // the store. Packages store and store/disk give each its name and its promise.
 package fault
 
