@@ -29,30 +29,36 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / \
 		{ printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Each is a module, with what only it needs; tools and PEERS are others.
-MODULES    := . bench test
+# Each is a module, with what only it needs; tools and bench/peers are others.
+MODULES    := . bench coordinator test
 # PKGS of one module are the root's.
 OF_PKGS    := $(if $(filter ./...,$(PKGS)),$(MODULES),.)
 
 .PHONY: build
-build: ## build bin/catfish and bin/catfish-bench, static, without cgo
+build: ## build bin/catfish, catfish-bench and catfish-coordinator, static, without cgo
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
 		-o $(BIN)/catfish ./cmd/catfish
 	cd bench && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
 		-o ../$(BIN)/catfish-bench ./cmd/catfish-bench
+	cd coordinator && CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' \
+		-o ../$(BIN)/catfish-coordinator ./cmd/catfish-coordinator
 
 .PHONY: demo
 demo: build ## a server and clients on real map data, and a page with both
 	./$(BIN)/catfish demo
 
+.PHONY: demo-cluster
+demo-cluster: build ## a group of three servers whose primary is killed: what clients notice, and that nothing is lost
+	./$(BIN)/catfish demo cluster
+
 # Packages are tested in this order: those that take long do not wait until a
 # processor has nothing else to do. One more at a time than there are processors,
 # since tests wait for processes, files and time.
-LONG := ./catfish/client ./catfish/server ./internal/cli ./rstar ./store ./fastmsg
+LONG := ./catfish/client ./catfish/server ./internal/cli ./rstar ./internal/store ./fastmsg
 ATONCE := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # Remote readers of records and keys, whose tests run over each transport.
-READERS := ./cuckoo/remote ./record/remote ./kv/remote
+READERS := ./internal/cuckoo/remote ./internal/record/remote ./internal/kv/remote
 
 # Vetting is golangci-lint's (make lint), which would do all of it again.
 GOTEST := $(GO) test -vet=off
@@ -61,6 +67,7 @@ GOTEST := $(GO) test -vet=off
 test: ## test everything but bench, without cgo
 	CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' $(LONG) ./...
 	cd test && CGO_ENABLED=0 $(GOTEST) -p $(ATONCE) -skip '^Test($(MEASURING))$$' ./...
+	cd coordinator && CGO_ENABLED=0 $(GOTEST) ./...
 	CATFISH_READTEST_OVER=soft CGO_ENABLED=0 $(GOTEST) $(READERS)
 
 .PHONY: test-bench
@@ -74,7 +81,7 @@ test-docs: ## test that docs/papers/rfp-simulated.md is what is simulated, and w
 	cd bench && CGO_ENABLED=0 $(GOTEST) ./rfp
 
 .PHONY: test-docs-long
-test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minutes
+test-docs-long: ## test that docs/research/paper-simulated.md is what is simulated: minutes
 	cd bench && CGO_ENABLED=0 $(GOTEST) -timeout 1h -run SimulatedPage ./paper -args -table
 
 # Tests of what measures on this machine: the paper's figures, other benchmarks, steps of
@@ -82,7 +89,7 @@ test-docs-long: ## test that docs/paper-simulated.md is what is simulated: minut
 # (internal/longer) where the machine does something else. In make test the commands'
 # flags, errors and shorter runs have tests, and attacks do not wait until a server has
 # given back what they took.
-MEASURING := BenchDocs|BenchFeatures|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaper|BenchPaperDuration|BenchPolicies|BenchRunBatch|BenchRunMixed|Soak|Steps
+MEASURING := BenchDocs|BenchFeatures|BenchGroups|BenchIdle|BenchKV|BenchMicro|BenchMicroNetworks|BenchPaper|BenchPaperDuration|BenchPolicies|BenchRunBatch|BenchRunMixed|Soak|Steps
 .PHONY: test-measuring
 test-measuring: ## tests of what measures, which make test leaves out
 	cd bench && CGO_ENABLED=0 $(GOTEST) -p 1 -timeout 1h -run '^Test($(MEASURING))$$' ./cmd/catfish-bench .
@@ -91,44 +98,45 @@ test-measuring: ## tests of what measures, which make test leaves out
 
 # What make test has a part of: all settings of trees in all spaces and four times as
 # many random histories, all sequences of writes of a small table, all seeds of data
-# sets.
+# sets, large worlds of replicas.
 .PHONY: test-long
-test-long: ## test with more cases, for two minutes
+test-long: ## test with more cases, for ten minutes
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
-	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./cuckoo -args -every 1
-	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./store/disk -args -damages 1000
+	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./internal/cuckoo -args -every 1
+	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./internal/store/disk -args -damages 1000
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish/client -args -seeds 10 -stops 10 -kills 20
-	CGO_ENABLED=0 $(GOTEST) -run UploadOfBad ./web -args -bad 1000000
+	CGO_ENABLED=0 $(GOTEST) -run UploadOfBad ./internal/web -args -bad 1000000
+	CGO_ENABLED=0 $(GOTEST) -timeout 2h -run 'Explore$$|Walk' ./internal/replica -args -long -walks 60000
+	cd coordinator && CGO_ENABLED=0 $(GOTEST) -timeout 1h -run NoStale . -args -stalls 50
 
-# These are modules of their own, with the dependencies of what they compare
-# Catfish with: to build them takes longer than to test them.
-PEERS := peers kvpeers httppeers
-
+# bench/peers is a module of its own, with the dependencies of what Catfish is compared
+# with: to build it takes longer than to test it.
 .PHONY: test-peers
-test-peers: ## vet and test PEERS, the comparisons in bench, without servers
-	for m in $(PEERS); do \
-		(cd bench/$$m && CGO_ENABLED=0 $(GO) test ./...) || exit 1; \
-	done
+test-peers: ## vet and test bench/peers, the comparisons, without servers
+	cd bench/peers && CGO_ENABLED=0 $(GO) test ./...
 
 .PHONY: test-kvpeers
-test-kvpeers: ## test bench/kvpeers with its servers (needs redis-server, memcached)
-	cd bench/kvpeers && CGO_ENABLED=0 $(GO) vet -tags servers ./...
-	cd bench/kvpeers && CGO_ENABLED=0 $(GOTEST) -tags servers ./...
+test-kvpeers: ## test bench/peers/kvpeers with its servers (needs redis-server, memcached)
+	cd bench/peers && CGO_ENABLED=0 $(GO) vet -tags servers ./kvpeers ./cmd/kvpeers
+	cd bench/peers && CGO_ENABLED=0 $(GOTEST) -tags servers ./kvpeers ./cmd/kvpeers
 
 .PHONY: test-httppeers
-test-httppeers: build ## test bench/httppeers with its servers (needs wrk, postgresql-15-postgis-3)
-	cd bench/httppeers && CGO_ENABLED=0 $(GO) vet -tags servers ./...
-	cd bench/httppeers && CGO_ENABLED=0 $(GOTEST) -tags servers ./...
+test-httppeers: build ## test bench/peers/httppeers with its servers (needs wrk, postgresql-15-postgis-3)
+	cd bench/peers && CGO_ENABLED=0 $(GO) vet -tags servers ./httppeers
+	cd bench/peers && CGO_ENABLED=0 $(GOTEST) -tags servers ./httppeers
 
 # Simulations, the explorer, readers of files and some other tests have one
-# goroutine; what the commands do is tested under the detector in the packages
+# goroutine, or one caller who copies megabytes; what the commands do is tested under the detector in the packages
 # that do it, and what benchmarks share in ./bench. The server that is attacked is
 # another process, without the detector.
-ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|Damage|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|Damage|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$|PausesWithin|WatchInSteps|FeatureCrossing180|SearchReportsHeldBytes|Sample$$|KeptRecords$$|LargeFeatures$$|KeptValuesInParts|SlabGrows|LargeValues$$|PlansAreAlgorithm1|IntervalChangesNothing|DraftsInFragments|CompactLong|Draft$$|Full$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
 	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test($(ONE_GOROUTINE))' \
-		./rstar ./catfish/client $$($(GO) list ./... | grep -Ev '/(datasets(/ycsb)?|cmd/catfish|internal/cli|feature)$$')
+		./rstar ./catfish/client $$($(GO) list ./... | grep -Ev '/(datasets|internal/(ycsb|places|cli|feature|placement|replica|replica/(journal|lane|link)|web/cql2|names|status)|cmd/catfish)$$')
+
+.PHONY: race-bench
+race-bench: ## the same of the benchmarks, which no user runs
 	cd bench && CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test(InsertAll|Replay|RunCut|Steps)' \
 		$$($(GO) list ./... | grep -Ev '/(sim|report|paper|rfp|kv|micro|cmd/catfish-bench)$$')
 
@@ -140,6 +148,37 @@ attack: build ## attack a server, see what its other clients notice
 	cd test && $(GO) build -o ../$(BIN)/attack ./attack/cmd/attack
 	$(BIN)/attack --attack '$(ATTACK)' $(ATTACKFLAGS)
 
+# Each round kills, stops, cuts off or damages a part of a group of servers, and checks what
+# its clients saw. ROUNDSFLAGS are flags of the program, --help lists them.
+.PHONY: test-rounds
+test-rounds: $(BIN)/rounds ## a round for each fault that groups survive (needs root, iproute2)
+	$(BIN)/rounds $(ROUNDSFLAGS)
+
+.PHONY: rounds
+rounds: $(BIN)/rounds ## 1,000 rounds of faults, in two hours, and a table of them (needs root, iproute2)
+	$(BIN)/rounds --rounds 1000 --seed $$(date +%Y%m%d)0000 --table $(BIN)/rounds.md --json $(BIN)/rounds.json $(ROUNDSFLAGS)
+
+.PHONY: rounds-docs
+rounds-docs: rounds ## make rounds, and put their table into docs/cluster.md
+	sed -i -e '/^<!-- rounds -->$$/r $(BIN)/rounds.md' \
+		-e '/^<!-- rounds -->$$/,/^<!-- rounds: end -->$$/{/^<!--/!d}' docs/cluster.md
+
+# HydraDB's figure 13 as a service, switches and new members: with synced writes, and, since HydraDB is in
+# memory alone, writes without. GROUPSFLAGS are flags of the command, --help lists them.
+.PHONY: groups-docs
+groups-docs: build ## measure what replication costs, and put the tables into docs/cluster.md (needs root, iproute2)
+	./$(BIN)/catfish bench groups --table $(BIN)/groups.md --json $(BIN)/groups.json $(GROUPSFLAGS)
+	./$(BIN)/catfish bench groups --part writes --level received --sync off --table $(BIN)/groups-off.md \
+		--json $(BIN)/groups-off.json $(GROUPSFLAGS)
+	{ echo 'Commit '$$(git rev-parse --short HEAD)', `make groups-docs`.'; echo; cat $(BIN)/groups.md; echo; \
+		cat $(BIN)/groups-off.md; } >$(BIN)/groups-all.md
+	sed -i -e '/^<!-- groups -->$$/r $(BIN)/groups-all.md' \
+		-e '/^<!-- groups -->$$/,/^<!-- groups: end -->$$/{/^<!--/!d}' docs/cluster.md
+
+.PHONY: $(BIN)/rounds
+$(BIN)/rounds: build
+	cd test && CGO_ENABLED=0 $(GO) build -o ../$(BIN)/rounds ./rounds/cmd/rounds
+
 .PHONY: build-ofi
 build-ofi: ## build bin/catfish-ofi and its bench, with RDMA (needs libfabric-dev, libibverbs-dev, gcc)
 	CGO_ENABLED=1 $(GO) build -tags ofi -trimpath -buildvcs=false \
@@ -149,7 +188,7 @@ build-ofi: ## build bin/catfish-ofi and its bench, with RDMA (needs libfabric-de
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish/... ./internal/cli $(READERS)
+OFI_PKGS := ./internal/rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish/... ./internal/cli $(READERS)
 
 # What cgo makes of a file names the file's directory. Trimmed, two checkouts share it
 # in Go's cache, and the linter looks for the other's files.
@@ -162,8 +201,8 @@ test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
 	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish/client ./catfish/server ./fastmsg ./internal/rdmaprobe $(READERS)
 	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./internal/cli
-	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./rdma/ofi
-	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./rdma/ofi
+	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./internal/rdma/ofi
+	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./internal/rdma/ofi
 
 .PHONY: test-rdma
 test-rdma: ## test over libfabric's verbs in a small virtual machine
@@ -171,7 +210,7 @@ test-rdma: ## test over libfabric's verbs in a small virtual machine
 
 .PHONY: test-geos
 test-geos: ## predicates of package feature beside those of GEOS (needs libgeos-dev, gcc)
-	CGO_ENABLED=1 $(GO) test -tags geos -run GEOS ./feature
+	CGO_ENABLED=1 $(GO) test -tags geos -run GEOS ./internal/feature
 
 # Clients that others have made read what bin/catfish serves over HTTP. npm
 # installs what package-lock.json says; a test that finds it missing fails.
@@ -199,12 +238,12 @@ test-arm64: ## build for arm64, test scans by NEON, emulated
 fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
 	CGO_ENABLED=0 tools/fuzz.sh $(FUZZTIME) '$(PKGS)'
 
-# Each breaks one rule of rstar/publish.go or record/readers.go; the explorers
+# Each breaks one rule of rstar/publish.go or internal/record/readers.go; the explorers
 # must notice.
 .PHONY: mutants
 mutants: ## show that a broken protocol would be noticed
-	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./record ./cuckoo/... ./kv
-	CGO_ENABLED=0 $(GOTEST) -tags mutants -run Mutant ./rstar ./record ./cuckoo/... ./kv
+	CGO_ENABLED=0 $(GO) vet -tags mutants ./rstar ./internal/record ./internal/cuckoo/... ./internal/kv
+	CGO_ENABLED=0 $(GOTEST) -tags mutants -run Mutant ./rstar ./internal/record ./internal/cuckoo/... ./internal/kv
 
 # Six runs of each benchmark are the fewest from which benchstat derives
 # a 95 % confidence interval.
@@ -227,7 +266,7 @@ bench-tree: $(TOOLS) ## compare rstar with other R-trees (COUNT, PEERS, OBJECTS)
 # HTTPFLAGS such as --tile38 PROGRAM --json FILE; --help lists them.
 .PHONY: bench-http
 bench-http: build ## measure items and tiles over HTTP beside PostGIS (needs wrk, postgresql-15-postgis-3)
-	cd bench/httppeers && $(GO) run . --commit $$(git rev-parse --short HEAD) $(HTTPFLAGS)
+	cd bench/peers && $(GO) run ./httppeers --commit $$(git rev-parse --short HEAD) $(HTTPFLAGS)
 
 # Every figure, small, in a minute: counts and orderings are checked, not
 # times. With root and iproute2 also through the networks; without, it says
@@ -247,8 +286,8 @@ paper-quick: build ## the paper's experiments, small; checks orderings
 BENCHSTORE ?= $(BIN)/bench-docs
 
 .PHONY: bench-docs
-bench-docs: build $(TOOLS) ## measure docs/benchmarks.md anew (BENCHSTORE keeps what is done)
-	./$(BIN)/catfish bench docs --out docs/benchmarks.md --store $(BENCHSTORE) \
+bench-docs: build $(TOOLS) ## measure docs/research/benchmarks.md anew (BENCHSTORE keeps what is done)
+	./$(BIN)/catfish bench docs --out docs/research/benchmarks.md --store $(BENCHSTORE) \
 		--date $$(git show -s --format=%cs HEAD)
 
 # Simulated, so the same on every machine; a test compares.
@@ -258,18 +297,25 @@ rfp-docs: build ## simulate docs/papers/rfp-simulated.md anew
 
 # The same of the paper's table; make test-docs-long compares.
 .PHONY: paper-docs
-paper-docs: build ## simulate the table of docs/paper-simulated.md anew
+paper-docs: build ## simulate the table of docs/research/paper-simulated.md anew
 	./$(BIN)/catfish bench sim --table >$(BIN)/paper-table.md
 	sed -i -e '/^<!-- bench sim --table -->$$/r $(BIN)/paper-table.md' \
-		-e '/^<!-- bench sim --table -->$$/,/^<!-- bench sim --table: end -->$$/{/^<!--/!d}' docs/paper-simulated.md
+		-e '/^<!-- bench sim --table -->$$/,/^<!-- bench sim --table: end -->$$/{/^<!--/!d}' docs/research/paper-simulated.md
+
+# The same of HydraDB's figure 13; a test compares.
+.PHONY: hydradb-docs
+hydradb-docs: build ## simulate the table of docs/papers/hydradb.md anew
+	./$(BIN)/catfish bench hydradb >$(BIN)/hydradb-table.md
+	sed -i -e '/^<!-- hydradb -->$$/r $(BIN)/hydradb-table.md' \
+		-e '/^<!-- hydradb -->$$/,/^<!-- hydradb: end -->$$/{/^<!--/!d}' docs/papers/hydradb.md
 
 .PHONY: bench-quick
-bench-quick: build $(TOOLS) ## every command of docs/benchmarks.md, too short to mean anything
+bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too short to mean anything
 	./$(BIN)/catfish bench docs --quick --fresh --store $(BIN)/bench-quick --out $(BIN)/bench-quick.md
 
 # What takes long or measures, and CI does not run. It goes on after a failure, and
 # its last lines are a page with the result of each.
-NIGHTLY ?= test-long test-measuring test-docs-long paper-quick bench-quick attack
+NIGHTLY ?= race-bench alerts helm test-long test-measuring test-docs-long paper-quick bench-quick attack rounds
 .PHONY: nightly
 nightly: ## what CI leaves out because it measures or takes long: a page with each result
 	MAKE='$(MAKE)' tools/nightly.sh $(NIGHTLY)
@@ -284,10 +330,10 @@ generate: ## regenerate the assembly of rstar's scans
 		-stubs ../rstar/scan_stubs_amd64.go -pkg rstar
 
 # The page at /. What it is built to is committed, so that nobody else needs npm.
-NPM := npm --prefix web/app
+NPM := npm --prefix internal/web/app
 
 .PHONY: page
-page: ## build the page at / from web/app/src into web/app/dist (needs Node.js, npm)
+page: ## build the page at / from internal/web/app/src into internal/web/app/dist (needs Node.js, npm)
 	$(NPM) ci --no-audit --no-fund
 	$(NPM) run build
 
@@ -318,8 +364,18 @@ HELM_VERSION ?= v4.3.1
 helm: ## lint and render deploy/helm (HELM is helm 3 or 4, HELMFLAGS may be --update)
 	HELM='$(or $(HELM),$(GO) run helm.sh/helm/v4/cmd/helm@$(HELM_VERSION))' tools/helm.sh $(HELMFLAGS)
 
+# PROMTOOL=promtool is one that is installed (Debian: prometheus); the default takes minutes to
+# build, once.
+PROMTOOL_VERSION ?= v0.316.0
+.PHONY: alerts
+alerts: export GOFLAGS := $(GOFLAGS_OF_USER)
+alerts: PROMTOOL ?= $(GO) run github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION)
+alerts: ## check the alerts of deploy/prometheus, and when those of groups fire
+	$(PROMTOOL) check rules deploy/prometheus/alerts.yml
+	$(PROMTOOL) test rules deploy/prometheus/alerts_test.yml
+
 .PHONY: lint
-lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards, plain words
+lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards, plain words, promised names
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
 		test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	for m in $(OF_PKGS); do (cd $$m && $(CURDIR)/$(BIN)/golangci-lint run $(PKGS)) || exit 1; done
@@ -327,6 +383,7 @@ lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports ru
 	$(BIN)/buf format --diff --exit-code
 	cd tools && $(GO) run ./importgraph > /dev/null
 	cd tools && $(GO) run ./words > /dev/null
+	cd tools && $(GO) run ./exported > /dev/null
 	tools/proto-drift.sh
 	GO='$(GO)' tools/asm-drift.sh
 

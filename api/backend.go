@@ -1,9 +1,9 @@
 package api
 
 import (
-	"context"
 	"errors"
 
+	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -73,17 +73,17 @@ type Backend struct {
 	Host Host
 }
 
-// Host is the server whose processors and memory calls use. *catfish.Server is one. The
+// Host is the process whose processors and memory calls use. *catfish.Server is one. The
 // methods are safe for concurrent use.
-type Host interface {
-	// CheckMemory returns nil, or an error that wraps catfish.ErrBusy while memory is
-	// full. Calls that need more are then refused with RESOURCE_EXHAUSTED, SERVER_BUSY:
-	// inserts, updates, loads, and answers of more than 1 MiB. Connections are not
-	// refused: an idle one holds little, their number is bounded, and a supervisor
-	// connects to check the server's health, and would otherwise kill it.
-	CheckMemory() error
-	// RunStep calls step when this source gets a scheduling slot, of which a few long
-	// calls have one at a time, round robin among sources. So a short call never waits
-	// behind a long one. The error is the reason why ctx ended before that.
-	RunStep(ctx context.Context, source string, step func()) error
-}
+//
+// CheckMemory() error returns an error that wraps catfish.ErrBusy while memory is full. Calls
+// that need more are then refused with RESOURCE_EXHAUSTED, SERVER_BUSY: inserts, updates,
+// loads, and answers of more than 1 MiB. Connections are not refused: an idle one holds
+// little, their number is bounded, and a supervisor connects to check the server's health,
+// and would otherwise kill it.
+//
+// RunStep(ctx, source string, step func()) error calls step when this source gets a
+// scheduling slot, of which a few long calls have one at a time, round robin among sources.
+// So a short call never waits behind a long one. The error is the reason why ctx ended
+// before that.
+type Host = limits.Host

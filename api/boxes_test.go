@@ -16,7 +16,7 @@ import (
 type trees map[string]Collection
 
 // on is their Backend, with a host of calls.
-func (b trees) on(h Host) Backend {
+func (b trees) on(h limits.Host) Backend {
 	return Backend{Host: h, Collections: func() []string { return slices.Collect(maps.Keys(b)) }, Collection: func(name string) (Collection, error) {
 		c, ok := b[name]
 		if !ok {

@@ -27,6 +27,7 @@ type gate struct {
 	idle         time.Duration  // how long a call may wait for its peer
 	memory       limits.Memory  // nil: never full
 	keys         *access.Keys   // nil: calls need no key
+	features     *features      // nil: not served
 	// stopping ends with the server.
 	stopping context.Context //nolint:containedctx // of the server, not of a call
 }

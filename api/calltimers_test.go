@@ -74,7 +74,7 @@ func TestHandlerEndReleasesCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.unary(ctx, nil, nil, func(context.Context, any) (any, error) {
+	if _, err := g.unary(ctx, nil, &grpc.UnaryServerInfo{}, func(context.Context, any) (any, error) {
 		if u := g.answers.Use(); u.Used != callBytes {
 			t.Errorf("in its handler: %+v", u)
 		}

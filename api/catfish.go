@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
 )
 
 // ServerBackend returns a Backend of the collections of srv, so that gRPC

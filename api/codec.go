@@ -42,6 +42,9 @@ func (c codec) Marshal(m any) (mem.BufferSlice, error) {
 	if w, ok := m.(*wire); ok {
 		return w.buffers(), nil
 	}
+	if f, ok := m.(*frame); ok {
+		return f.buffers(), nil
+	}
 	return c.CodecV2.Marshal(m)
 }
 

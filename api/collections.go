@@ -10,9 +10,9 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // collectionService implements catfish.v1.CollectionService.
@@ -51,7 +51,7 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 	}
 	var c *store.Collection
 	if err == nil {
-		c, err = st.Create(name, o)
+		c, err = st.CreateFeatures(name, o)
 	}
 	if errors.Is(err, catfish.ErrOption) || errors.Is(err, store.ErrName) {
 		err = &fieldError{"name", ReasonBadField, err}
@@ -193,7 +193,7 @@ func (s *collectionService) Drop(ctx context.Context, req *catfishv1.CollectionS
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	ok, err := st.Drop(name)
+	ok, err := st.DropFeatures(name)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %q", store.ErrUnknownCollection, name)
 	}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 func TestCollections(t *testing.T) {

@@ -28,13 +28,28 @@
 // Not counted is what gRPC keeps of a call that has ended: up to 80 KB that
 // the client has not taken, of at most 100 calls of a connection.
 //
-// # Reading the source
+// # Files
 //
-// server.go (life cycle), call.go and intercept.go (bounds), then
-// read.go, many.go, nearest.go, steps.go, write.go, load.go, upload.go (the
-// calls), then errors.go (how errors become statuses). Of features: features.go
-// (what is served), featuremessage.go and answer.go (how answers are encoded),
-// featurequery.go, featuresearch.go, ranking.go, cursor.go and pace.go (searches),
-// featurewrite.go and featureload.go (writes), collections.go, schema.go,
-// featureerrors.go.
+// Every call:
+//
+//	server.go       NewServer and its life cycle; options.go; keys.go
+//	service.go      the rectangles' service; backend.go, catfish.go: what it serves
+//	call.go         what a call holds; intercept.go: around each; callwait.go: for its client; stack.go
+//	forward.go      to the primary of the group
+//	codec.go        messages; batches.go, sized.go: their buffers and sizes
+//	errors.go       how errors become statuses (package status); errortext.go
+//
+// Rectangles:
+//
+//	read.go, many.go, nearest.go   searches; steps.go: their steps
+//	write.go, load.go, upload.go   writes; convert.go; stats.go
+//
+// Features:
+//
+//	features.go         what is served; collections.go, schema.go
+//	featurequery.go     queries; featuresearch.go, featureget.go, featurenearest.go: their calls
+//	ranking.go, cursor.go, pace.go   orders, pages, pauses of searches
+//	featuremessage.go, answer.go, wkb.go   how answers are encoded
+//	featurewrite.go, featureload.go   writes; featurewatch.go: watches
+//	featureerrors.go    details of errors
 package api

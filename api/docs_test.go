@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
 )
 
 const docsFile = "../docs/api.md"
@@ -121,6 +121,7 @@ func TestDocsErrors(t *testing.T) {
 		ReasonFeatureTooLarge, ReasonBadFilter, ReasonFilterCost, ReasonBadCursor,
 		ReasonNoFeature, ReasonFeatureExists, ReasonConflict, ReasonExists, ReasonKind,
 		ReasonReadOnly, ReasonFixed, ReasonSwapped, ReasonPaused, ReasonMessageTooLarge,
+		ReasonNotPrimary, ReasonMoved, ReasonSeveralGroups, ReasonTooFewInSync, ReasonUnknownOutcome,
 		ReasonLagged, ReasonNotKept, ReasonAhead, ReasonWatchLimit, ReasonStopping,
 		ReasonNoKey, ReasonNotPermitted, ReasonRateLimited,
 	} {

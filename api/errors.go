@@ -173,7 +173,7 @@ func advice(code codes.Code, reason, collection string, err error) (
 		d = append(d, retryIn(loadRetry))
 	case code == codes.NotFound || code == codes.AlreadyExists:
 		d = append(d, resource(reason, collection, err))
-	case code == codes.Unavailable:
+	case code == codes.Unavailable || failures.RetryOf(err) == failures.Safe:
 		d = append(d, retryIn(closedRetry))
 	}
 	return d

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	failures "github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -263,6 +264,16 @@ func TestResultLimit(t *testing.T) {
 		})
 		if err != nil || len(got) != 499 || len(near) != 0 {
 			t.Fatalf("limit 499: %d, %v; near %d", len(got), err, len(near))
+		}
+	}
+}
+
+// TestRetryInfoFollowsTheTable: an error has a RetryInfo if another attempt may succeed.
+func TestRetryInfoFollowsTheTable(t *testing.T) {
+	for code := failures.BadRequest; code <= failures.RateLimited; code++ {
+		err := failures.OfWire(code)
+		if d := detailsOf(statusOf("places", fmt.Errorf("op: %w", err))); d.retry != (failures.RetryOf(err) == failures.Safe) {
+			t.Errorf("%v: %+v, by the table %d", err, d, failures.RetryOf(err))
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 func TestWithoutPackages(t *testing.T) {

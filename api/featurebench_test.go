@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // echo answers any call with its request.

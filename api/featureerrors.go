@@ -8,11 +8,11 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/protobuf/protoadapt"
 
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/record"
 	failures "github.com/catfish-index/catfish/internal/status"
-	"github.com/catfish-index/catfish/record"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // Reasons of the calls on features and collections. docs/api.md lists the status
@@ -35,6 +35,11 @@ const (
 	ReasonSwapped         = failures.ReasonSwapped // of a watch
 	ReasonReadOnly        = failures.ReasonReadOnly
 	ReasonPaused          = failures.ReasonPaused
+	ReasonNotPrimary      = failures.ReasonNotPrimary     // another member of the group takes writes
+	ReasonMoved           = failures.ReasonMoved          // another group has it
+	ReasonSeveralGroups   = failures.ReasonSeveralGroups  // gRPC is not served on several groups yet
+	ReasonTooFewInSync    = failures.ReasonTooFewInSync   // for a write
+	ReasonUnknownOutcome  = failures.ReasonUnknownOutcome // of a write: the primary was replaced meanwhile
 	ReasonMessageTooLarge = "MESSAGE_TOO_LARGE"
 
 	// Of Watch. After the first three: search again, and watch from then on.

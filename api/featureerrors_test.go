@@ -16,12 +16,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 )
 
 // TestFeatureErrors: bad input as users make it, each with its status, its
@@ -228,6 +229,11 @@ func TestStoreErrors(t *testing.T) {
 		retry  bool
 	}{
 		{disk.ErrReadOnly, codes.Unavailable, ReasonReadOnly, true},
+		{fault.ErrNotPrimary, codes.Unavailable, ReasonNotPrimary, true},
+		{fault.ErrMoved, codes.Unavailable, ReasonMoved, true},
+		{fault.ErrSeveralGroups, codes.Unimplemented, ReasonSeveralGroups, false},
+		{fault.ErrTooFewInSync, codes.Unavailable, ReasonTooFewInSync, true},
+		{fault.ErrUnknownOutcome, codes.Unknown, ReasonUnknownOutcome, false},
 		{store.ErrPaused, codes.Unavailable, ReasonPaused, true},
 		{store.ErrClosed, codes.Unavailable, ReasonClosed, true},
 		{kv.ErrClosed, codes.Unavailable, ReasonClosed, true},

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // MaxGet is the maximum number of ids of one GetMany: looking them up takes a

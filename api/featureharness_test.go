@@ -11,7 +11,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // featureClient is a connection to a server with its own store.
@@ -70,7 +70,7 @@ func openStore(t testing.TB, so store.Options) *store.Store {
 		}
 	})
 	for name, space := range map[string]store.CollectionOptions{"places": {}, "plane": {Space: 1}} {
-		if _, err := st.Create(name, space); err != nil {
+		if _, err := st.CreateFeatures(name, space); err != nil {
 			t.Fatal(err)
 		}
 	}

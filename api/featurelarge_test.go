@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // Features of other clients may be larger than gRPC libraries accept by default, as

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 func found(t testing.TB, g orb.Geometry, properties string) store.Found {

@@ -5,10 +5,10 @@ import (
 	"errors"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // queryOf converts a Query in a field of a request, and checks its area and

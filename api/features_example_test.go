@@ -14,7 +14,7 @@ import (
 	"github.com/catfish-index/catfish/api"
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // A program serves features from its own store, and a client asks for the cafés

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // spot is a point with a number, which the test keeps in addition to the server.

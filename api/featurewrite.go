@@ -10,9 +10,9 @@ import (
 	"github.com/paulmach/orb"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // featureService implements catfish.v1.FeatureService; the calls are in the

@@ -8,10 +8,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // unary is the interceptor of calls with one message each way.
-func (g *gate) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
+func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler,
 ) (any, error) {
 	c := callOf(ctx)
@@ -21,7 +23,32 @@ func (g *gate) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 	if err != nil {
 		return nil, statusOf("", err)
 	}
-	return next(ctx, req)
+	read := g.reading(info.FullMethod)
+	answer, err := next(ctx, req)
+	if err == nil {
+		if old := read.Err(); old != nil {
+			return nil, statusOf("", old)
+		}
+	}
+	return answer, err
+}
+
+// reading begins a call that reads. Its messages count if the server, a member of a group
+// that was the primary then, still is it when they are sent. Watches tell what is committed.
+func (g *gate) reading(method string) store.Reading {
+	if g.features == nil || roles[method] != access.Read || endless(method) {
+		return store.Reading{}
+	}
+	return g.features.store.Load().Reading(store.AtAny)
+}
+
+// readingHere is reading of a call that a door has found to be for the primary, and this
+// member to be it.
+func (g *gate) readingHere(method string) store.Reading {
+	if g.features == nil || roles[method] != access.Read || endless(method) {
+		return store.Reading{}
+	}
+	return g.features.store.Load().Reading(store.AtPrimary)
 }
 
 // stream is the interceptor of all other calls.
@@ -43,7 +70,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	}
 	if err == nil {
 		err = next(srv, &callStream{
-			ServerStream: ss, ctx: ctx, call: c,
+			ServerStream: ss, ctx: ctx, call: c, read: g.reading(info.FullMethod),
 		})
 	}
 	if _, ok := status.FromError(err); !ok {
@@ -63,6 +90,7 @@ type callStream struct {
 	grpc.ServerStream
 	ctx  context.Context
 	call *call
+	read store.Reading
 	sent bool
 }
 
@@ -104,6 +132,9 @@ func (s *callStream) receive(m any) error {
 // SendMsg waits while the client's flow-control window is full, which the
 // first message never does: gRPC buffers 64 KB of a stream.
 func (s *callStream) SendMsg(m any) error {
+	if err := s.read.Err(); err != nil {
+		return err
+	}
 	if !s.sent {
 		s.sent = true
 		return s.ServerStream.SendMsg(m)

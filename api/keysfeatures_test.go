@@ -8,7 +8,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/access"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // Keys apply to features and to collections, too.

@@ -8,9 +8,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/door"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // DefaultCollection is the collection that an empty name refers to.
@@ -76,6 +77,7 @@ type options struct {
 	features        *store.Store
 	featuresLater   bool
 	keys            *access.Keys
+	group           *door.Group
 	watchProgress   time.Duration
 }
 
@@ -141,6 +143,12 @@ func WithTLS(t *tls.Config) Option {
 	return func(o *options) { o.tls = t }
 }
 
+// WithGroup makes the server a door of a member's group: calls at a secondary are forwarded
+// to the primary. nil: there is no group. For packages of this module.
+func WithGroup(g *door.Group) Option {
+	return func(o *options) { o.group = g }
+}
+
 // WithGRPC passes options to the gRPC server: interceptors, statistics. They
 // follow the package's own. The package needs grpc.InTapHandle: NewServer
 // panics if there is a second one.
@@ -150,7 +158,7 @@ func WithGRPC(opts ...grpc.ServerOption) Option {
 
 // WithFeatures also serves catfish.v1.FeatureService and CollectionService,
 // from a store, which may be that of a catfish.Server.
-func WithFeatures(st *store.Store) Option {
+func WithFeatures(st *server.Store) Option {
 	return func(o *options) { o.features = st }
 }
 

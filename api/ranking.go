@@ -8,8 +8,8 @@ import (
 	"github.com/paulmach/orb"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // ranking orders the features that a search finds by distance, then by id.

@@ -16,8 +16,9 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/limits/tlsslots"
 )
 
 const (
@@ -56,6 +57,8 @@ const (
 // concurrent use.
 type Server struct {
 	grpc     *grpc.Server
+	members  *grpc.Server // of streams of members; nil: the server is in no group
+	forward  *forwarder
 	health   *health.Server
 	stopping context.Context
 	stop     context.CancelFunc
@@ -86,16 +89,21 @@ func NewServer(b Backend, opts ...Option) *Server {
 			int64(o.maxConnections+1)/2),
 		Idle: o.idle, // One write is at most 32 KB, which gRPC gathers.
 	}
-	var admitting []grpc.ServerOption
+	var secure, forwarding, refusing, admitting []grpc.ServerOption
 	if o.tls != nil {
-		t := limits.HandshakesInSlots(o.tls, b.Host, limits.GreetingTimeout)
-		admitting = append(admitting, grpc.Creds(credentials.NewTLS(t)))
+		t := tlsslots.Config(o.tls, b.Host, limits.GreetingTimeout)
+		secure = append(secure, grpc.Creds(credentials.NewTLS(t)))
+	}
+	if o.group != nil {
+		s.forward = &forwarder{Group: o.group, calls: s.calls}
+		forwarding = append(forwarding, grpc.ChainUnaryInterceptor(s.forward.unary), grpc.ChainStreamInterceptor(s.forward.stream))
+		refusing = append(refusing, grpc.ChainUnaryInterceptor(s.forward.refuseUnary), grpc.ChainStreamInterceptor(s.forward.refuseStream))
 	}
 	if o.keys != nil {
 		keys := guard{o.keys}
 		admitting = append(admitting, grpc.ChainUnaryInterceptor(keys.unary), grpc.ChainStreamInterceptor(keys.stream))
 	}
-	s.grpc = grpc.NewServer(slices.Concat([]grpc.ServerOption{
+	common := slices.Concat([]grpc.ServerOption{
 		grpc.MaxRecvMsgSize(received * o.maxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
@@ -111,12 +119,17 @@ func NewServer(b Backend, opts ...Option) *Server {
 		grpc.InTapHandle(s.calls.tap),
 		grpc.ChainUnaryInterceptor(s.calls.unary),
 		grpc.ChainStreamInterceptor(s.calls.stream),
-	}, o.grpc, admitting)...) // The last, so that logs and metrics see what is refused.
-
-	s.grpc.RegisterService(withSizes(catfishv1.CatfishService_ServiceDesc), &service{
+	}, o.grpc)
+	// What refuses comes last, so that logs and metrics see it.
+	s.grpc = grpc.NewServer(slices.Concat(common, secure, forwarding, admitting)...)
+	if o.group != nil {
+		s.members = grpc.NewServer(slices.Concat(common, refusing, admitting)...)
+	}
+	s.register(withSizes(catfishv1.CatfishService_ServiceDesc), &service{
 		backend: b, options: o, loads: s.loads,
 	})
 	s.registerFeatures(b, o)
+	s.calls.features = s.features
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	// The server as a whole ("") is SERVING from the start, or with its features.
@@ -126,6 +139,14 @@ func NewServer(b Backend, opts ...Option) *Server {
 	return s
 }
 
+// register adds a service.
+func (s *Server) register(d *grpc.ServiceDesc, impl any) {
+	s.grpc.RegisterService(d, impl)
+	if s.members != nil {
+		s.members.RegisterService(d, impl)
+	}
+}
+
 // registerFeatures adds the services of features, if the options have them.
 func (s *Server) registerFeatures(b Backend, o options) {
 	if o.features == nil && !o.featuresLater {
@@ -133,8 +154,8 @@ func (s *Server) registerFeatures(b Backend, o options) {
 	}
 	s.features = &features{boxes: b, options: o, loads: s.loads}
 	s.features.watches.Store(newWatchBudget(0))
-	s.grpc.RegisterService(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
-	s.grpc.RegisterService(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})
+	s.register(withSizes(catfishv1.CollectionService_ServiceDesc), &collectionService{features: s.features})
+	s.register(withSizes(catfishv1.FeatureService_ServiceDesc), &featureService{features: s.features})
 	if o.features != nil {
 		s.ServeFeatures(o.features)
 		return
@@ -145,7 +166,7 @@ func (s *Server) registerFeatures(b Backend, o options) {
 // ServeFeatures is called when the features of a server with WithFeaturesLater
 // are loaded; those of a catfish.Server are in its Store. It panics if the server has
 // no such services.
-func (s *Server) ServeFeatures(st *store.Store) {
+func (s *Server) ServeFeatures(st *server.Store) {
 	s.features.watches.Store(newWatchBudget(st.WatchLimits().Areas))
 	s.features.store.Store(st)
 	s.setFeaturesHealth(healthpb.HealthCheckResponse_SERVING)
@@ -162,6 +183,12 @@ func (s *Server) setFeaturesHealth(to healthpb.HealthCheckResponse_ServingStatus
 // Serve began after that. Several listeners may be served at once.
 func (s *Server) Serve(l net.Listener) error {
 	return s.grpc.Serve(&limits.Listener{Listener: l, Gate: s.conns})
+}
+
+// ServeMembers is Serve for streams of other members, whose calls it does not forward. For
+// packages of this module.
+func (s *Server) ServeMembers(l net.Listener) error {
+	return s.members.Serve(&limits.Listener{Listener: l, Gate: s.conns})
 }
 
 // Budgets returns what calls, uploads and connections hold now, for
@@ -186,7 +213,11 @@ func (s *Server) GracefulStop() {
 	s.stop()
 	// gRPC waits for connections in their handshake, and closes those that completed it.
 	s.conns.End(false)
+	if s.members != nil {
+		s.members.GracefulStop()
+	}
 	s.grpc.GracefulStop()
+	s.closeForward()
 }
 
 // Stop closes all connections at once; calls in flight end with
@@ -195,7 +226,17 @@ func (s *Server) Stop() {
 	s.health.Shutdown()
 	s.stop()
 	s.conns.End(true)
+	if s.members != nil {
+		s.members.Stop()
+	}
 	s.grpc.Stop()
+	s.closeForward()
+}
+
+func (s *Server) closeForward() {
+	if s.forward != nil {
+		s.forward.close()
+	}
 }
 
 // GetServiceInfo returns the methods of each service, for metrics.

@@ -37,6 +37,8 @@ func Payload(received any) any {
 // may be as large as the server accepts messages.
 func largeRequest(m any) bool {
 	switch m.(type) {
+	case *frame: // The primary knows which it is.
+		return true
 	case *catfishv1.LoadRequest, *catfishv1.FeatureServicePutRequest, *catfishv1.FeatureServicePatchRequest,
 		*catfishv1.FeatureServiceDeleteWhereRequest, *catfishv1.FeatureServiceLoadRequest,
 		*catfishv1.FeatureServiceSearchRequest, *catfishv1.FeatureServiceCountRequest,
@@ -49,6 +51,10 @@ func largeRequest(m any) bool {
 func (s *sized) unmarshal(c codec, data mem.BufferSlice) error {
 	if n, most := data.Len(), c.limit(s.m); n > most {
 		s.err = tooLarge(n, most)
+		return nil
+	}
+	if f, ok := s.m.(*frame); ok {
+		f.b = data.Materialize()
 		return nil
 	}
 	if _, ok := s.m.(*catfishv1.FeatureServiceLoadRequest); ok {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
 )
 
 // Well-known binary

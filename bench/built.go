@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -49,7 +50,7 @@ func BackoffOf(scheme string, b policy.Backoff) policy.Backoff {
 // checkBackoff checks the parameters of Algorithm 1.
 func checkBackoff(b policy.Backoff) error {
 	if err := b.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
 	return nil
 }

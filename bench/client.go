@@ -4,98 +4,43 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"sync"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 )
 
 // ClientMain runs a client child. It returns after the last sample, when in
 // ends, when ctx is done or a call fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p := child.NewPipe(in, out)
-	var job ClientJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	if job.Clients < 1 {
-		return p.Fail(fmt.Errorf("%w: a process without clients", ErrConfig))
-	}
-	conns, err := dialAll(ctx, job, dial)
-	defer func() {
-		for _, c := range conns {
-			c.Close()
+	return harness.ClientMain(ctx, in, out, func(ctx context.Context, job ClientJob, _ func(string), atEnd func(func())) (w harness.Work, err error) {
+		if job.Clients < 1 {
+			return w, fmt.Errorf("%w: a process without clients", harness.ErrConfig)
 		}
-	}()
-	if err != nil {
-		return p.Fail(err)
-	}
-	l, err := newLoad(ctx, job, conns)
-	if err != nil {
-		return p.Fail(err)
-	}
-	ready, err := verify(ctx, job, conns)
-	if err != nil {
-		return p.Fail(err)
-	}
-	if err := p.Write(fromChild{Client: &ready}); err != nil {
-		return err
-	}
-	var cmd toChild
-	if err := p.Read(&cmd); err != nil || !cmd.Go {
-		return p.Fail(err)
-	}
-	again := make(chan struct{}, 1)
-	go func() { // The process ends with its input.
-		for p.Read(&cmd) == nil {
-			select {
-			case again <- struct{}{}:
-			default: // An unexpected message.
-			}
-		}
-		cancel()
-	}()
-	if job.Requests > 0 {
-		return p.Fail(l.reportCounted(ctx, p, again))
-	}
-	return p.Fail(l.report(ctx, p))
-}
-
-// dialAtOnce is how many connections are opened at a time: each waits for the
-// server, which may have a busy thread for every other one.
-const dialAtOnce = 16
-
-// dialAll opens the job's connections. With an error it returns those that are
-// open.
-func dialAll(ctx context.Context, job ClientJob, dial Dialer) ([]Conn, error) {
-	var (
-		conns = make([]Conn, job.Clients)
-		errs  = make([]error, job.Clients)
-		slots = make(chan struct{}, dialAtOnce)
-		group sync.WaitGroup
-	)
-	for i := range conns {
-		slots <- struct{}{}
-		group.Go(func() {
-			conns[i], errs[i] = dial(ctx, job)
-			<-slots
-		})
-	}
-	group.Wait()
-	open := slices.DeleteFunc(conns, func(c Conn) bool { return c == nil })
-	for _, err := range errs {
+		conns, err := harness.DialAll(job.Clients, func(int) (Conn, error) { return dial(ctx, job) })
 		if err != nil {
-			return open, err // The other errors are the same.
+			return w, err
 		}
-	}
-	return open, nil
+		atEnd(func() {
+			for _, c := range conns {
+				c.Close()
+			}
+		})
+		l, err := newLoad(ctx, job, conns)
+		if err != nil {
+			return w, err
+		}
+		w.Ready, err = verify(ctx, job, conns)
+		w.Run = l.report
+		if job.Requests > 0 {
+			w.Run = l.reportCounted
+		}
+		return w, err
+	})
 }
 
 // report runs the load, follows the job's steps and sends the samples.
-func (l *load) report(ctx context.Context, p *child.Pipe) error {
+func (l *load) report(ctx context.Context, p *child.Pipe, _ <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -123,7 +68,7 @@ func (l *load) report(ctx context.Context, p *child.Pipe) error {
 		if i < 0 { // The sample of the warm-up.
 			continue
 		}
-		if err := p.Write(fromChild{Sample: s}); err != nil {
+		if err := harness.Say(p, "sample", s); err != nil {
 			return err
 		}
 	}

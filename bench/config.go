@@ -1,22 +1,17 @@
 package bench
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/affinity"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
-
-// ErrConfig is wrapped by every error about a value of Config. Nothing
-// was started.
-var ErrConfig = errors.New("bad benchmark setting")
 
 // Config says what Run measures. Zero values are replaced by the
 // defaults that the fields give.
@@ -75,41 +70,30 @@ var DefaultSchemes = []string{
 
 // Limits against typing errors; all far beyond what one machine drives.
 const (
-	maxClients  = 1 << 14
-	maxInFlight = 1 << 12
-	maxBatch    = 1 << 10 // for which minQueries suffices
-	maxRepeat   = 1000
 	maxRequests = 1 << 31
 	maxObjects  = 1 << 32 // the tree's chunks are numbered by 32 bits
 )
 
 func (c Config) withDefaults() Config {
-	def(&c.Dataset, "uniform")
-	def(&c.Objects, 2_000_000)
-	def(&c.Scale, "1e-5")
-	def(&c.Mix, SearchOnly)
-	def(&c.Inserts, PaperInserts)
-	def(&c.Clients, 8)
-	def(&c.InFlight, 16)
-	def(&c.Batch, 1)
-	def(&c.Procs, 1)
+	harness.Default(&c.Dataset, "uniform")
+	harness.Default(&c.Objects, 2_000_000)
+	harness.Default(&c.Scale, "1e-5")
+	harness.Default(&c.Mix, SearchOnly)
+	harness.Default(&c.Inserts, PaperInserts)
+	harness.Default(&c.Clients, 8)
+	harness.Default(&c.InFlight, 16)
+	harness.Default(&c.Batch, 1)
+	harness.Default(&c.Procs, 1)
 	if c.Requests == 0 {
-		def(&c.Warmup, time.Second)
-		def(&c.Duration, 5*time.Second)
+		harness.Default(&c.Warmup, time.Second)
+		harness.Default(&c.Duration, 5*time.Second)
 	}
-	def(&c.Repeat, 1)
-	def(&c.Transport, "auto")
+	harness.Default(&c.Repeat, 1)
+	harness.Default(&c.Transport, "auto")
 	if len(c.Schemes) == 0 {
 		c.Schemes = DefaultSchemes
 	}
 	return c
-}
-
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Fabric picks the device of transport ofi, see catfish.Fabric.
@@ -118,86 +102,50 @@ type Fabric struct {
 }
 
 // Validate checks every value but the data set, which is opened only by
-// the server. Errors wrap ErrConfig and name the value and the range.
+// the server. Errors wrap harness.ErrConfig and name the value and the range.
 // known lists the schemes that exist.
 func (c Config) Validate(known []string) error {
 	c = c.withDefaults()
-	for i, s := range c.Schemes {
-		if !slices.Contains(known, s) {
-			return fmt.Errorf("%w: unknown scheme %q, want some of %s",
-				ErrConfig, s, strings.Join(known, ", "))
-		}
-		if slices.Contains(c.Schemes[:i], s) {
-			return fmt.Errorf("%w: scheme %q is listed twice", ErrConfig, s)
-		}
+	if err := harness.CheckNames("scheme", c.Schemes, known); err != nil {
+		return err
+	}
+	for _, s := range c.Schemes {
 		if c.Transport == "tcp" && s != "tcp" {
-			return fmt.Errorf("%w: scheme %q cannot run on transport tcp",
-				ErrConfig, s)
+			return fmt.Errorf("%w: scheme %q cannot run on transport tcp", harness.ErrConfig, s)
 		}
 	}
 	if _, err := datasets.ParseScale(c.Scale); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
-	if err := c.Inserts.validate(); err != nil {
-		return err
+	most := harness.MaxClients
+	if c.WorkerPerConnection {
+		most = catfish.MaxConnectionWorkers
 	}
-	for _, v := range []struct {
-		name     string
-		value    int
-		min, max int
-	}{
-		{"objects", c.Objects, 1, maxObjects},
-		{"clients", c.Clients, 1, maxClients},
-		{"in-flight", c.InFlight, 1, maxInFlight},
-		{"batch", c.Batch, 1, maxBatch},
-		{"client-procs", c.Procs, 1, c.Clients},
-		{"repeat", c.Repeat, 1, maxRepeat},
-		{"requests", c.Requests, 0, maxRequests},
-	} {
-		if v.name == "clients" && c.WorkerPerConnection {
-			v.max = catfish.MaxConnectionWorkers
-		}
-		if v.value < v.min || v.value > v.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d",
-				ErrConfig, v.name, v.value, v.min, v.max)
-		}
+	var duration error
+	if c.Requests == 0 || c.Duration != 0 {
+		duration = harness.CheckDuration(c.Duration)
 	}
-	// A measured interval needs a few of the kernel's 4 ms ticks.
-	if (c.Requests == 0 || c.Duration != 0) && c.Duration < 10*time.Millisecond {
-		return fmt.Errorf("%w: duration is %v, want at least 10ms",
-			ErrConfig, c.Duration)
-	}
-	if c.Warmup < 0 {
-		return fmt.Errorf("%w: warmup is %v, want 0 or more", ErrConfig, c.Warmup)
-	}
-	if err := checkTree(c.NodeBytes, c.SlabBytes, c.Strategy); err != nil {
-		return err
-	}
-	if err := checkBackoff(c.Backoff); err != nil {
-		return err
-	}
-	return CheckCores(c.ServerCPUs, c.ClientCPUs)
+	return cmp.Or(
+		c.Inserts.validate(),
+		harness.CheckRange("objects", c.Objects, 1, maxObjects),
+		harness.CheckRange("clients", c.Clients, 1, most),
+		harness.CheckRange("in-flight", c.InFlight, 1, harness.MaxInFlight),
+		harness.CheckRange("batch", c.Batch, 1, harness.MaxBatch), // for which minQueries suffices
+		harness.CheckRange("client-procs", c.Procs, 1, c.Clients),
+		harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat),
+		harness.CheckRange("requests", c.Requests, 0, maxRequests),
+		duration,
+		harness.CheckWarmup(c.Warmup),
+		checkTree(c.NodeBytes, c.SlabBytes, c.Strategy),
+		checkBackoff(c.Backoff),
+		harness.CheckCores(c.ServerCPUs, c.ClientCPUs),
+	)
 }
 
 // checkTree checks the settings from which a server builds its tree.
 func checkTree(nodeBytes int, slabBytes int64, by rstar.Strategy) error {
 	if err := (rstar.Options{NodeBytes: nodeBytes, SlabBytes: slabBytes, Strategy: by}).Validate(); err != nil {
-		return fmt.Errorf("%w: node-bytes %d, slab-bytes %d: %w", ErrConfig, nodeBytes, slabBytes, err)
-	}
-	return nil
-}
-
-// CheckCores checks that this process may use the cores. Errors wrap ErrConfig.
-func CheckCores(server, client affinity.Set) error {
-	avail, err := affinity.Available()
-	if err != nil {
-		return err
-	}
-	if err := server.Within(avail); err != nil {
-		return fmt.Errorf("%w: server-cpus: %w", ErrConfig, err)
-	}
-	if err := client.Within(avail); err != nil {
-		return fmt.Errorf("%w: client-cpus: %w", ErrConfig, err)
+		return fmt.Errorf("%w: node-bytes %d, slab-bytes %d: %w", harness.ErrConfig, nodeBytes, slabBytes, err)
 	}
 	return nil
 }

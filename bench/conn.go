@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -48,32 +49,10 @@ type Counters struct {
 }
 
 // Add returns the sum.
-func (c Counters) Add(o Counters) Counters {
-	return Counters{
-		Fast: c.Fast + o.Fast, Offloaded: c.Offloaded + o.Offloaded,
-		FellBack: c.FellBack + o.FellBack,
-		Reads:    c.Reads + o.Reads, RoundTrips: c.RoundTrips + o.RoundTrips,
-		Bytes: c.Bytes + o.Bytes, Restarts: c.Restarts + o.Restarts,
-		TornReads: c.TornReads + o.TornReads,
-		Cached:    c.Cached + o.Cached, Repairs: c.Repairs + o.Repairs,
-		AnswerReads: c.AnswerReads + o.AnswerReads, AnswersMissed: c.AnswersMissed + o.AnswersMissed,
-		AnswerChanges: c.AnswerChanges + o.AnswerChanges,
-	}
-}
+func (c Counters) Add(o Counters) Counters { return stats.Sum(c, o) }
 
 // Sub returns what came since o.
-func (c Counters) Sub(o Counters) Counters {
-	return Counters{
-		Fast: c.Fast - o.Fast, Offloaded: c.Offloaded - o.Offloaded,
-		FellBack: c.FellBack - o.FellBack,
-		Reads:    c.Reads - o.Reads, RoundTrips: c.RoundTrips - o.RoundTrips,
-		Bytes: c.Bytes - o.Bytes, Restarts: c.Restarts - o.Restarts,
-		TornReads: c.TornReads - o.TornReads,
-		Cached:    c.Cached - o.Cached, Repairs: c.Repairs - o.Repairs,
-		AnswerReads: c.AnswerReads - o.AnswerReads, AnswersMissed: c.AnswersMissed - o.AnswersMissed,
-		AnswerChanges: c.AnswerChanges - o.AnswerChanges,
-	}
-}
+func (c Counters) Sub(o Counters) Counters { return stats.Difference(c, o) }
 
 // Gauges show a client's adaptive state (design, section 7).
 type Gauges struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 )
 
@@ -21,7 +22,7 @@ func (l *load) reportCounted(ctx context.Context, p *child.Pipe, again <-chan st
 	if err := l.run(ctx, (calls+warmupShare-1)/warmupShare, most/warmupShare); err != nil {
 		return err
 	}
-	if err := p.Write(fromChild{Phase: Warm}); err != nil {
+	if err := harness.Say(p, "phase", Warm); err != nil {
 		return err
 	}
 	select {
@@ -39,29 +40,26 @@ func (l *load) reportCounted(ctx context.Context, p *child.Pipe, again <-chan st
 	}
 	// At once: the parent's next reading of the server ends the interval,
 	// and packing histograms takes milliseconds.
-	if err := p.Write(fromChild{Phase: Done}); err != nil {
+	if err := harness.Say(p, "phase", Done); err != nil {
 		return err
 	}
-	return p.Write(fromChild{Sample: s})
+	return harness.Say(p, "sample", s)
 }
 
 // measureCounted lets the clients warm up and make their calls, and reads the
 // server's usage before the first and after the last of them.
-func (o *outcome) measureCounted(ctx context.Context, srv *child.Process, clients []*child.Process) error {
+func (o *outcome) measureCounted(ctx context.Context, srv *child.Process, clients harness.Clients) error {
 	release := func(until Phase) error {
-		if err := begin(clients); err != nil {
+		if err := clients.Go(); err != nil {
 			return err
 		}
-		for _, c := range clients {
-			m, err := next(ctx, c)
-			if err != nil {
-				return err
-			}
-			if m.Phase != until {
-				return fmt.Errorf("%w (client) is not %s, but says %+v", child.ErrFailed, until, m)
+		said, err := harness.Each[Phase](ctx, clients, "phase")
+		for _, phase := range said {
+			if phase != until {
+				return fmt.Errorf("%w (client) is not %s, but says %s", child.ErrFailed, until, phase)
 			}
 		}
-		return nil
+		return err
 	}
 	if err := release(Warm); err != nil {
 		return err
@@ -77,8 +75,8 @@ func (o *outcome) measureCounted(ctx context.Context, srv *child.Process, client
 	if err != nil {
 		return err
 	}
-	o.span = spanOf(from, to)
-	o.samples, err = samplesOf(ctx, clients)
+	o.Span = to.Since(from)
+	o.samples, err = harness.Each[*Sample](ctx, clients, "sample")
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/longer"
 )
@@ -58,7 +59,7 @@ func TestRunCountedFaults(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	cfg.Requests = -1
-	if _, err := runQuick(t, cfg, ""); !errors.Is(err, ErrConfig) {
+	if _, err := runQuick(t, cfg, ""); !errors.Is(err, harness.ErrConfig) {
 		t.Errorf("requests -1: %v", err)
 	}
 }
@@ -124,23 +125,6 @@ func TestTimeline(t *testing.T) {
 		if sum.At != time.Duration(n) || sum.Fast != uint64(2*n) ||
 			sum.Offloaded != uint64(n) || sum.Util != float64(n-1)/float64(n) {
 			t.Errorf("%d: sum is %+v", n, sum)
-		}
-	}
-}
-
-func TestParseNetDev(t *testing.T) {
-	const head = "Inter-|   Receive  |  Transmit\n face |bytes packets |bytes packets\n"
-	in, out, err := parseNetDev([]byte(head +
-		"    lo: 500 5 0 0 0 0 0 0 500 5 0 0 0 0 0 0\n" +
-		"  eth0: 100 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n" +
-		"cfs:7 1 0 0 0 0 0 0 8 2 0 0 0 0 0 0\n"))
-	if err != nil || in != 107 || out != 208 {
-		t.Errorf("%d in, %d out, %v", in, out, err)
-	}
-	for _, bad := range []string{"eth0: 1 2\n", "eth0 1\n",
-		"eth0: x 1 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n"} {
-		if _, _, err := parseNetDev([]byte(head + bad)); err == nil {
-			t.Errorf("%q is read", bad)
 		}
 	}
 }

@@ -1,16 +1,18 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -39,19 +41,19 @@ type DemoConfig struct {
 }
 
 func (c DemoConfig) withDefaults() DemoConfig {
-	def(&c.Dataset, "california")
-	def(&c.Objects, 100_000)
-	def(&c.Duration, 20*time.Second)
-	def(&c.Interval, time.Second)
-	def(&c.Transport, "auto")
-	def(&c.Policy, "default")
+	harness.Default(&c.Dataset, "california")
+	harness.Default(&c.Objects, 100_000)
+	harness.Default(&c.Duration, 20*time.Second)
+	harness.Default(&c.Interval, time.Second)
+	harness.Default(&c.Transport, "auto")
+	harness.Default(&c.Policy, "default")
 	// Of the map's extent. Such a view holds 1,700 road segments on average:
 	// it costs the server half as much again as the client, so that one core
 	// of clients saturates one of the server. At 0.2 the client costs more.
-	def(&c.Scale, "0.5")
-	def(&c.Procs, 2)
-	def(&c.Clients, 4)
-	def(&c.InFlight, 16)
+	harness.Default(&c.Scale, "0.5")
+	harness.Default(&c.Procs, 2)
+	harness.Default(&c.Clients, 4)
+	harness.Default(&c.InFlight, 16)
 	return c
 }
 
@@ -111,36 +113,30 @@ type Summary struct {
 }
 
 // Validate checks the policy, the transport, the tree and the cores. Errors wrap
-// ErrConfig and name the value and what is allowed; known lists the
+// harness.ErrConfig and name the value and what is allowed; known lists the
 // policies that exist.
 func (c DemoConfig) Validate(known []string) error {
 	c = c.withDefaults()
 	if !slices.Contains(known, c.Policy) {
 		return fmt.Errorf("%w: unknown policy %q, want one of %s",
-			ErrConfig, c.Policy, strings.Join(known, ", "))
+			harness.ErrConfig, c.Policy, strings.Join(known, ", "))
 	}
 	if transports := []string{"auto", "shm", "soft"}; !slices.Contains(transports, c.Transport) {
 		return fmt.Errorf("%w: transport %q, want one of %s",
-			ErrConfig, c.Transport, strings.Join(transports, ", "))
+			harness.ErrConfig, c.Transport, strings.Join(transports, ", "))
 	}
-	if err := checkTree(0, 0, c.Strategy); err != nil {
-		return err
-	}
-	if err := checkBackoff(c.Backoff); err != nil {
-		return err
-	}
-	return CheckCores(c.ServerCPUs, c.ClientCPUs)
+	return cmp.Or(checkTree(0, 0, c.Strategy), checkBackoff(c.Backoff), harness.CheckCores(c.ServerCPUs, c.ClientCPUs))
 }
 
 // Demo runs a server and clients in processes of their own for cfg.Duration
 // and reports what happens to show. It ends early, without an error, when ctx
-// is done. Other errors wrap ErrConfig or child.ErrFailed. No child outlives
+// is done. Other errors wrap harness.ErrConfig or child.ErrFailed. No child outlives
 // the call.
 func Demo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) error {
 	cfg = cfg.withDefaults()
 	if cfg.Interval <= 0 || cfg.Duration < cfg.Interval {
 		return fmt.Errorf("%w: duration is %v, want at least %v",
-			ErrConfig, cfg.Duration, cfg.Interval)
+			harness.ErrConfig, cfg.Duration, cfg.Interval)
 	}
 	err := runDemo(ctx, cfg, spawn, show)
 	if ctx.Err() != nil {
@@ -159,18 +155,18 @@ func runDemo(ctx context.Context, cfg DemoConfig, spawn child.Spawn, show Show) 
 		return err
 	}
 	defer srv.Stop()
-	usage := func(ctx context.Context) (Usage, error) { return usageOf(ctx, srv) }
+	usage := func(ctx context.Context) (harness.Usage, error) { return usageOf(ctx, srv) }
 	return drive(ctx, cfg, ready, usage, spawn, show)
 }
 
 // Drive runs clients in processes of their own against a running server, and
 // otherwise works like Demo. usage is asked for the server's processor time.
 // When ctx is done, the error is its cause.
-func Drive(ctx context.Context, cfg DemoConfig, on ServerReady, usage func(context.Context) (Usage, error),
+func Drive(ctx context.Context, cfg DemoConfig, on ServerReady, usage func(context.Context) (harness.Usage, error),
 	spawn child.Spawn, show Show) error {
 	cfg = cfg.withDefaults()
 	if cfg.Interval <= 0 || cfg.Duration < cfg.Interval {
-		return fmt.Errorf("%w: duration is %v, want at least %v", ErrConfig, cfg.Duration, cfg.Interval)
+		return fmt.Errorf("%w: duration is %v, want at least %v", harness.ErrConfig, cfg.Duration, cfg.Interval)
 	}
 	err := drive(ctx, cfg, on, usage, spawn, show)
 	if ctx.Err() != nil {
@@ -179,10 +175,10 @@ func Drive(ctx context.Context, cfg DemoConfig, on ServerReady, usage func(conte
 	return err
 }
 
-func drive(ctx context.Context, cfg DemoConfig, ready ServerReady, usage func(context.Context) (Usage, error),
+func drive(ctx context.Context, cfg DemoConfig, ready ServerReady, usage func(context.Context) (harness.Usage, error),
 	spawn child.Spawn, show Show) error {
 	show.Note("starting the clients")
-	clients, err := startClients(spawn, cfg.ClientCPUs, cfg.Procs, func(i int) ClientJob {
+	clients, could, err := harness.StartClients[ClientReady](ctx, spawn, ClientRole, cfg.ClientCPUs, cfg.Procs, func(i int) any {
 		return ClientJob{
 			Addr: ready.Addr, Transport: cfg.Transport, Policy: cfg.Policy, Backoff: cfg.Backoff,
 			Dataset: cfg.Dataset, Bounds: ready.Bounds, Scale: cfg.Scale,
@@ -192,28 +188,24 @@ func drive(ctx context.Context, cfg DemoConfig, ready ServerReady, usage func(co
 			Each: cfg.Each,
 		}
 	}, show.Note)
-	defer stopAll(clients)
 	if err != nil {
 		return err
 	}
-	could, err := readyClients(ctx, clients)
-	if err != nil {
-		return err
-	}
+	defer clients.Stop()
 	info := could[len(could)-1].Info
 	show.Begin(ready, info, cfg)
 	return watch(ctx, cfg, usage, clients, info, show)
 }
 
 // watch starts the clients' load and turns their samples into frames.
-func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usage, error), clients []*child.Process,
+func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (harness.Usage, error), clients harness.Clients,
 	info Info, show Show) error {
 	from, err := usage(ctx)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := begin(clients); err != nil {
+	if err := clients.Go(); err != nil {
 		return err
 	}
 	sum := Summary{Transport: info.Transport, OffloadedFirst: -1}
@@ -226,7 +218,7 @@ func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usa
 		}
 	}()
 	for range int(cfg.Duration / cfg.Interval) {
-		samples, err := samplesOf(ctx, clients)
+		samples, err := harness.Each[*Sample](ctx, clients, "sample")
 		if err != nil {
 			return err
 		}
@@ -238,7 +230,7 @@ func watch(ctx context.Context, cfg DemoConfig, usage func(context.Context) (Usa
 			return err
 		}
 		f := newFrame(samples)
-		f.At, f.ServerCPU = time.Since(began), utilisation(from, to)
+		f.At, f.ServerCPU = time.Since(began), to.Since(from).Util
 		from = to
 		sum.add(f, samples)
 		show.Frame(f)

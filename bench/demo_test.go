@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/longer"
 )
@@ -98,8 +99,8 @@ func TestDemoFaults(t *testing.T) {
 	}
 	cfg := quickDemo()
 	cfg.Duration = time.Millisecond
-	if err := Demo(context.Background(), cfg, fakeSpawn(""), &record{}); !errors.Is(err, ErrConfig) {
-		t.Errorf("1 ms: %v, want ErrConfig", err)
+	if err := Demo(context.Background(), cfg, fakeSpawn(""), &record{}); !errors.Is(err, harness.ErrConfig) {
+		t.Errorf("1 ms: %v, want harness.ErrConfig", err)
 	}
 }
 

@@ -20,7 +20,8 @@
 // when its last call is done; between both the parent reads the server's
 // usage.
 //
-// The messages are in wire.go; package child starts and ends the processes.
+// The messages are in wire.go; package harness has the conversation, which all programs
+// that measure share, and package child starts and ends the processes.
 //
 // # Figures
 //

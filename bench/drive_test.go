@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -19,9 +20,9 @@ func TestDrive(t *testing.T) {
 	cfg := quickDemo()
 	cfg.Each = true
 	asked := 0
-	usage := func(context.Context) (Usage, error) {
+	usage := func(context.Context) (harness.Usage, error) {
 		asked++
-		return Usage{CPU: time.Duration(asked) * time.Second, Wall: time.Duration(2*asked) * time.Second, Cores: 1}, nil
+		return harness.Usage{CPU: time.Duration(asked) * time.Second, Wall: time.Duration(2*asked) * time.Second, Cores: 1}, nil
 	}
 	var r record
 	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn(""), &r); err != nil {
@@ -58,7 +59,7 @@ func TestDriveEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cfg := quickDemo()
 	cfg.Duration = time.Hour
-	usage := func(context.Context) (Usage, error) { return Usage{}, nil }
+	usage := func(context.Context) (harness.Usage, error) { return harness.Usage{}, nil }
 	r := record{onFrame: func() { cancel(enough) }}
 	if err := Drive(ctx, cfg, there(), usage, fakeSpawn(""), &r); !errors.Is(err, enough) {
 		t.Errorf("stopped: %v", err)
@@ -71,7 +72,7 @@ func TestDriveEnds(t *testing.T) {
 	}
 	cfg.Duration = 0
 	cfg.Interval = -1
-	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn(""), &record{}); !errors.Is(err, ErrConfig) {
-		t.Errorf("no interval: %v, want ErrConfig", err)
+	if err := Drive(t.Context(), cfg, there(), usage, fakeSpawn(""), &record{}); !errors.Is(err, harness.ErrConfig) {
+		t.Errorf("no interval: %v, want harness.ErrConfig", err)
 	}
 }

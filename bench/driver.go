@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 )
 
@@ -14,7 +15,7 @@ import (
 // by side. After a scheme's last run it calls done with the finished row; note
 // receives the progress. Both are called from Run's goroutine.
 //
-// Errors wrap ErrConfig (nothing was started), child.ErrFailed or ErrResults
+// Errors wrap harness.ErrConfig (nothing was started), child.ErrFailed or ErrResults
 // (schemes disagree on a mix that only reads), or are ctx's cause. Rows
 // that were finished before an error are returned with it. No child
 // outlives the call.
@@ -26,37 +27,30 @@ func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
 	cfg = cfg.withDefaults()
 	var rows []Row
 	var first *outcome
-	runs := make([][]*outcome, len(cfg.Schemes))
-	for i, at := range Rounds(cfg.Repeat, len(cfg.Schemes)) {
-		scheme := cfg.Schemes[at]
-		note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
+	err := harness.Measure(cfg.Repeat, cfg.Schemes, note, func(scheme string) (*outcome, error) {
 		o, err := runOnce(ctx, cfg, scheme, spawn, note)
 		if err != nil {
-			return rows, fmt.Errorf("scheme %s: %w", scheme, err)
+			return nil, err
 		}
 		if first == nil {
 			first = o
 		}
-		if err := o.agrees(first); err != nil {
-			return rows, err
-		}
-		runs[at] = append(runs[at], o)
-		if i == cfg.Repeat-1 {
-			row := newRow(cfg, scheme, runs[at])
-			rows = append(rows, row)
-			done(row)
-		}
-	}
-	return rows, nil
+		return o, o.agrees(first)
+	}, func(scheme string, runs []*outcome) {
+		row := newRow(cfg, scheme, runs)
+		rows = append(rows, row)
+		done(row)
+	})
+	return rows, err
 }
 
 // outcome is one run of one scheme.
 type outcome struct {
-	scheme  string
-	server  ServerReady
-	clients []ClientReady
-	samples []*Sample // one per client process
-	span              // of the server
+	scheme       string
+	server       ServerReady
+	clients      []ClientReady
+	samples      []*Sample // one per client process
+	harness.Span           // of the server
 }
 
 // runOnce starts the processes, measures and ends them.
@@ -70,16 +64,14 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn,
 	}
 	defer srv.Stop()
 	o.server = ready
-	clients, err := startClients(spawn, cfg.ClientCPUs, cfg.Procs, func(i int) ClientJob {
+	clients, could, err := harness.StartClients[ClientReady](ctx, spawn, ClientRole, cfg.ClientCPUs, cfg.Procs, func(i int) any {
 		return cfg.clientJob(scheme, i, o.server)
 	}, tell)
-	defer stopAll(clients)
 	if err != nil {
 		return nil, err
 	}
-	if o.clients, err = readyClients(ctx, clients); err != nil {
-		return nil, err
-	}
+	defer clients.Stop()
+	o.clients = could
 	if cfg.Requests > 0 {
 		return o, o.measureCounted(ctx, srv, clients)
 	}
@@ -89,38 +81,27 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn,
 // measure starts the clients' load and reads the server's processor time at
 // both ends of their measured interval. The readings lie as far apart as the
 // server says, so a late parent does not bend the utilisation.
-func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients []*child.Process) error {
+func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients harness.Clients) error {
 	start := time.Now()
-	if err := begin(clients); err != nil {
+	if err := clients.Go(); err != nil {
 		return err
 	}
-	if err := sleepUntil(ctx, start.Add(cfg.Warmup)); err != nil {
+	if err := harness.Sleep(ctx, time.Until(start.Add(cfg.Warmup))); err != nil {
 		return err
 	}
 	from, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
-	if o.samples, err = samplesOf(ctx, clients); err != nil {
+	if o.samples, err = harness.Each[*Sample](ctx, clients, "sample"); err != nil {
 		return err
 	}
 	to, err := usageOf(ctx, srv)
 	if err != nil {
 		return err
 	}
-	o.span = spanOf(from, to)
+	o.Span = to.Since(from)
 	return nil
-}
-
-func sleepUntil(ctx context.Context, t time.Time) error {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // agrees compares the verified queries' answers with another run's.

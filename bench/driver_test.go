@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/longer"
@@ -216,8 +217,8 @@ func TestValidate(t *testing.T) {
 		cfg := quickConfig()
 		change(&cfg)
 		_, err := runQuick(t, cfg, "")
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want ErrConfig saying %q", err, says)
+		if !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want harness.ErrConfig saying %q", err, says)
 		}
 	}
 }

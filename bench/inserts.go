@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -29,13 +30,13 @@ func (k Inserts) validate() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: inserts %q, want %s or %s", ErrConfig, string(k), PaperInserts, DataInserts)
+	return fmt.Errorf("%w: inserts %q, want %s or %s", harness.ErrConfig, string(k), PaperInserts, DataInserts)
 }
 
 // Rects returns an endless sequence of rectangles to insert into the data
 // set within bounds. Equal arguments give equal sequences; the generators use
 // stream 0 for the data itself. The returned function is not safe for
-// concurrent use. Errors wrap ErrConfig.
+// concurrent use. Errors wrap harness.ErrConfig.
 func (k Inserts) Rects(dataset, scale string, bounds rstar.Rect, seed, stream uint64) (func() rstar.Rect, error) {
 	if err := k.validate(); err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func (k Inserts) Rects(dataset, scale string, bounds rstar.Rect, seed, stream ui
 			next, err = datasets.SkewedInserts(edges, seed, stream)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: edges of inserts: %w", ErrConfig, err)
+			return nil, fmt.Errorf("%w: edges of inserts: %w", harness.ErrConfig, err)
 		}
 	case dataset == "skewed":
 		return datasets.SkewedRects(seed, stream), nil

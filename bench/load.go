@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -69,7 +70,7 @@ func newLoad(ctx context.Context, job ClientJob, conns []Conn) (*load, error) {
 		if job.Batch > 1 {
 			var ok bool
 			if w.many, ok = w.conn.(Batcher); !ok {
-				return nil, fmt.Errorf("%w: batch is %d, but %s makes searches one by one only", ErrConfig, job.Batch, job.Policy)
+				return nil, fmt.Errorf("%w: batch is %d, but %s makes searches one by one only", harness.ErrConfig, job.Batch, job.Policy)
 			}
 			w.rects = make([]rstar.Rect, job.Batch)
 		}
@@ -107,7 +108,7 @@ func (l *load) run(ctx context.Context, calls int, most time.Duration) error {
 					return
 				}
 				if d := time.Duration(l.pause.Load()); d > 0 {
-					_ = sleepUntil(ctx, time.Now().Add(d))
+					_ = harness.Sleep(ctx, d)
 				}
 			}
 		})
@@ -165,7 +166,7 @@ func (l *load) take() *Sample {
 		s.Gauges = append(s.Gauges, c.Gauges())
 	}
 	l.lastTime = now
-	cpu := cpuTime()
+	cpu := harness.CPUTime()
 	s.CPU, l.lastCPU = cpu-l.lastCPU, cpu
 	return s
 }

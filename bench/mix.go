@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // Op is a kind of operation in a workload.
@@ -38,7 +40,7 @@ type Mix [numOps]int
 var SearchOnly = Mix{Search: 100}
 
 // ParseMix reads shares such as "search=90,insert=10". They are whole
-// percentages and add up to 100. Errors wrap ErrConfig.
+// percentages and add up to 100. Errors wrap harness.ErrConfig.
 func ParseMix(text string) (Mix, error) {
 	var m Mix
 	var seen [numOps]bool
@@ -49,16 +51,16 @@ func ParseMix(text string) (Mix, error) {
 		if !ok || op < 0 {
 			return Mix{}, fmt.Errorf(
 				"%w: mix %q: %q is not operation=percent, with an operation of %s",
-				ErrConfig, text, part, strings.Join(opNames[:], ", "))
+				harness.ErrConfig, text, part, strings.Join(opNames[:], ", "))
 		}
 		share, err := strconv.Atoi(value)
 		if err != nil || share < 0 || share > 100 {
 			return Mix{}, fmt.Errorf("%w: mix %q: %q is no share from 0 to 100",
-				ErrConfig, text, value)
+				harness.ErrConfig, text, value)
 		}
 		if seen[op] {
 			return Mix{}, fmt.Errorf("%w: mix %q: %s occurs twice",
-				ErrConfig, text, name)
+				harness.ErrConfig, text, name)
 		}
 		seen[op] = true
 		m[op] = share
@@ -66,7 +68,7 @@ func ParseMix(text string) (Mix, error) {
 	}
 	if sum != 100 {
 		return Mix{}, fmt.Errorf("%w: mix %q: the shares add up to %d, want 100",
-			ErrConfig, text, sum)
+			harness.ErrConfig, text, sum)
 	}
 	return m, nil
 }

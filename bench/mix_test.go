@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 func TestParseMix(t *testing.T) {
@@ -25,8 +27,8 @@ func TestParseMix(t *testing.T) {
 		"search=50,search=50", "scan=100", "search=90;insert=10", "search=1e2",
 	} {
 		_, err := ParseMix(in)
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), in) {
-			t.Errorf("ParseMix(%q): %v, want ErrConfig naming it", in, err)
+		if !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), in) {
+			t.Errorf("ParseMix(%q): %v, want harness.ErrConfig naming it", in, err)
 		}
 	}
 }

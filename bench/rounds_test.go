@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -36,26 +35,6 @@ func TestWithin(t *testing.T) {
 		rows[1].Runs = runs
 		if _, _, ok := rows[1].Within(&rows[0]); ok {
 			t.Errorf("%v by %v", runs, rows[0].Runs)
-		}
-	}
-}
-
-// TestRounds: each round has every thing once, the last in order, and no thing
-// always follows the same one.
-func TestRounds(t *testing.T) {
-	var got []string
-	for round, at := range Rounds(4, 3) {
-		for len(got) <= round {
-			got = append(got, "")
-		}
-		got[round] += string(rune('a' + at))
-	}
-	if want := []string{"cba", "cab", "bac", "abc"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for round, at := range Rounds(2, 2) {
-		if round == 0 && at == 1 {
-			break // A loop may end early.
 		}
 	}
 }

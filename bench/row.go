@@ -1,14 +1,12 @@
 package bench
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"runtime"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -138,23 +136,6 @@ func OpFiguresOf(l *latency.Distribution) OpFigures {
 	}
 }
 
-// Named lists the figures by their JSON names.
-func (f *Figures) Named() []stats.Figure {
-	return []stats.Figure{
-		{Name: "ops_per_s", Value: &f.OpsPerS}, {Name: "mean_us", Value: &f.MeanUs},
-		{Name: "p50_us", Value: &f.P50Us}, {Name: "p99_us", Value: &f.P99Us}, {Name: "p999_us", Value: &f.P999Us},
-		{Name: "server_cpu_util", Value: &f.CPUUtil}, {Name: "offload_share", Value: &f.Offload},
-		{Name: "round_trips_per_search", Value: &f.Trips}, {Name: "reads_per_search", Value: &f.Reads},
-		{Name: "bytes_per_search", Value: &f.Bytes}, {Name: "restarts_per_search", Value: &f.Restarts},
-		{Name: "torn_reads", Value: &f.Torn}, {Name: "results_per_search", Value: &f.Results},
-		{Name: "cached_nodes_per_search", Value: &f.Cached}, {Name: "repairs_per_search", Value: &f.Repairs},
-		{Name: "answer_reads_per_search", Value: &f.AnswerReads}, {Name: "answers_missed_per_search", Value: &f.AnswersMissed},
-		{Name: "answer_changes", Value: &f.AnswerChanges},
-		{Name: "client_cpu_util", Value: &f.ClientUtil},
-		{Name: "net_in_bytes_per_s", Value: &f.NetIn}, {Name: "net_out_bytes_per_s", Value: &f.NetOut},
-	}
-}
-
 // newRow turns the runs of one scheme, at least one, into its row.
 func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	info := runs[0].clients[0].Info
@@ -178,7 +159,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	byOp := newTally()
 	for i, o := range runs {
 		f := o.figures(cfg)
-		figures[i] = f.Named()
+		figures[i] = stats.Figures(&f)
 		row.Runs = append(row.Runs, f.OpsPerS)
 		row.Cut += int64(cfg.Requests) * int64(cfg.Clients)
 		for _, s := range o.samples {
@@ -199,7 +180,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	if cfg.Detail {
 		row.Detail = newDetail(byOp, runs)
 	}
-	row.Spread = stats.Summarize(row.Figures.Named(), figures)
+	row.Spread = stats.Summarize(stats.Figures(&row.Figures), figures)
 	return row
 }
 
@@ -224,7 +205,7 @@ func (o *outcome) figures(cfg Config) Figures {
 		c = c.Add(s.Counters)
 	}
 	f := NewFigures(all, c)
-	f.OpsPerS, f.CPUUtil, f.NetIn, f.NetOut = opsPerS, o.util, o.netIn, o.netOut
+	f.OpsPerS, f.CPUUtil, f.NetIn, f.NetOut = opsPerS, o.Util, o.NetIn, o.NetOut
 	// The counters' own searches: a busy core may put milliseconds
 	// between reading the latencies and the counters.
 	asked := float64(c.Fast + c.Offloaded)
@@ -242,10 +223,7 @@ func (o *outcome) figures(cfg Config) Figures {
 	return f
 }
 
-// WriteJSON writes the row as one line.
-func (r Row) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("bench: writing a row: %w", err)
-	}
-	return nil
+// Within compares two rows' throughputs round by round (harness.Within).
+func (r *Row) Within(other *Row) (times, stderr float64, ok bool) {
+	return harness.Within(r.Runs, other.Runs)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // goldenRow is a row built from fixed samples: two runs, one process.
@@ -26,7 +28,7 @@ func goldenRow() Row {
 		return &outcome{
 			server:  ServerReady{Objects: 1000, NodeBytes: 1984},
 			clients: []ClientReady{{Info: Info{Transport: "shm", Policy: "paper"}}},
-			samples: []*Sample{s}, span: span{util: util},
+			samples: []*Sample{s}, Span: harness.Span{Util: util},
 		}
 	}
 	cfg := Config{
@@ -48,7 +50,7 @@ func golden(t *testing.T, file string, got []byte) {
 
 func TestRowJSON(t *testing.T) {
 	var line, indented bytes.Buffer
-	if err := goldenRow().WriteJSON(&line); err != nil {
+	if err := json.NewEncoder(&line).Encode(goldenRow()); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Count(line.Bytes(), []byte("\n")) != 1 {
@@ -88,25 +90,5 @@ func TestFewResults(t *testing.T) {
 	}
 	if got := FewResults(0.00412); !strings.Contains(got, "0.0041 objects") || !strings.Contains(got, "1e-2") {
 		t.Error(got)
-	}
-}
-
-func TestUtilisation(t *testing.T) {
-	from := Usage{CPU: time.Second, Wall: 10 * time.Second, Cores: 2}
-	for _, c := range []struct {
-		to   Usage
-		want float64
-	}{
-		{Usage{CPU: 2 * time.Second, Wall: 11 * time.Second, Cores: 2}, 0.5},
-		{Usage{CPU: 9 * time.Second, Wall: 11 * time.Second, Cores: 2}, 1},
-		{from, 0},
-	} {
-		if got := utilisation(from, c.to); got != c.want {
-			t.Errorf("%+v: %v, want %v", c.to, got, c.want)
-		}
-	}
-	u, err := UsageSince(time.Now().Add(-time.Second))
-	if err != nil || u.CPU <= 0 || u.Wall < time.Second || u.Cores < 1 {
-		t.Errorf("usage %+v, %v", u, err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/names"
 )
@@ -37,9 +38,9 @@ func (t *TextShow) Begin(s ServerReady, i Info, c DemoConfig) {
 	t.header = []string{
 		"transport: " + names.Transport(i.Transport),
 		fmt.Sprintf("server:    %s, %d objects of %s, on %s",
-			s.Addr, s.Objects, c.Dataset, Cores(c.ServerCPUs.String())),
+			s.Addr, s.Objects, c.Dataset, harness.Cores(c.ServerCPUs.String())),
 		fmt.Sprintf("clients:   %d in %d processes, on %s, policy %s",
-			c.Procs*c.Clients, c.Procs, Cores(c.ClientCPUs.String()), i.Policy),
+			c.Procs*c.Clients, c.Procs, harness.Cores(c.ClientCPUs.String()), i.Policy),
 	}
 	t.callers = c.Procs * c.Clients * c.InFlight
 	t.header = append(t.header, fmt.Sprintf("load:      %d callers with wide searches: first few a second, then all that they can get, then few", t.callers))

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -60,25 +61,25 @@ type StepSample struct {
 }
 
 // Validate checks the step; known are the schemes that exist. Errors wrap
-// ErrConfig.
+// harness.ErrConfig.
 func (c StepConfig) Validate(known []string) error {
 	if len(c.Schemes) == 0 {
-		return fmt.Errorf("%w: no schemes", ErrConfig)
+		return fmt.Errorf("%w: no schemes", harness.ErrConfig)
 	}
 	for _, v := range []struct {
 		name string
 		n    int
 	}{{"objects", c.Objects}, {"client processes", c.Procs}, {"clients", c.Clients}, {"callers per client", c.InFlight}} {
 		if v.n < 1 {
-			return fmt.Errorf("%w: %d %s, want 1 or more", ErrConfig, v.n, v.name)
+			return fmt.Errorf("%w: %d %s, want 1 or more", harness.ErrConfig, v.n, v.name)
 		}
 	}
 	if _, err := datasets.ParseScale(c.Scale); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
 	for _, s := range c.Schemes {
 		if s == "tcp" {
-			return fmt.Errorf("%w: scheme tcp has no one-sided reads to choose", ErrConfig)
+			return fmt.Errorf("%w: scheme tcp has no one-sided reads to choose", harness.ErrConfig)
 		}
 		d := c.DemoConfig
 		d.Policy = s
@@ -88,10 +89,10 @@ func (c StepConfig) Validate(known []string) error {
 	}
 	if c.Interval <= 0 || c.At < c.Interval || c.Duration < c.At+c.Interval {
 		return fmt.Errorf("%w: a step at %v, samples of %v and a duration of %v: want a sample or more before the step and after it",
-			ErrConfig, c.At, c.Interval, c.Duration)
+			harness.ErrConfig, c.At, c.Interval, c.Duration)
 	}
 	if c.Rest <= 0 {
-		return fmt.Errorf("%w: a rest of %v, want more than 0", ErrConfig, c.Rest)
+		return fmt.Errorf("%w: a rest of %v, want more than 0", harness.ErrConfig, c.Rest)
 	}
 	return nil
 }

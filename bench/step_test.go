@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/longer"
 )
 
@@ -80,7 +81,7 @@ func TestStepsRefuse(t *testing.T) {
 	} {
 		c := quickStep()
 		change(&c)
-		if err := c.Validate(known); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+		if err := c.Validate(known); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

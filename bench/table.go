@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -23,7 +24,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 		many = fmt.Sprintf(" of %d searches", r.Batch)
 	}
 	fmt.Fprintf(w, "%d clients x %d in flight%s in %d process(es), server on %s, clients on %s\n",
-		r.Clients, r.InFlight, many, r.Procs, Cores(r.ServerCPUs), Cores(r.ClientCPUs))
+		r.Clients, r.InFlight, many, r.Procs, harness.Cores(r.ServerCPUs), harness.Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
 		r.NodeBytes, r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
 	for _, k := range knobs(rows) {
@@ -39,23 +40,24 @@ func WriteTable(w io.Writer, rows []Row) error {
 		"restarts", "torn", "results", "",
 	}, "\t"))
 	for _, r := range rows {
-		spread := "-"
-		if s, ok := r.Spread["ops_per_s"]; ok {
-			spread = fmt.Sprintf("%.0f-%.0f", s[0], s[1])
-		}
 		fmt.Fprintf(t, "%s\t%s\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%.2f\t%.2f\t%.0f\t%.4f\t%.0f\t%.2f\t\n",
-			r.Scheme, r.Transport, r.OpsPerS, spread, r.MeanUs, r.P50Us,
+			r.Scheme, r.Transport, r.OpsPerS, harness.SpreadText(r.Spread, "ops_per_s"), r.MeanUs, r.P50Us,
 			r.P99Us, r.P999Us, 100*r.CPUUtil, 100*r.Offload, r.Trips,
 			r.Reads, r.Bytes, r.Restarts, r.Torn, r.Results)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
+	var names []string
+	var runs [][]float64
+	for _, r := range rows {
+		names, runs = append(names, r.Scheme), append(runs, r.Runs)
+	}
 	hint := ""
 	if strings.Contains(r.Mix, opNames[Search]+"=") {
 		hint = FewResults(r.Results)
 	}
-	if _, err := io.WriteString(w, hint+rounds(rows)); err != nil {
+	if _, err := io.WriteString(w, hint+harness.WithinText(names, runs)); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
@@ -94,12 +96,4 @@ func devices(rows []Row) []string {
 		}
 	}
 	return lines
-}
-
-// Cores describes a list of cores in words, empty for no pinning.
-func Cores(list string) string {
-	if list == "" {
-		return "any core"
-	}
-	return "core " + list
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -37,18 +37,6 @@ type ServerReady struct {
 	Bounds     rstar.Rect `json:"bounds"` // of the data
 	NodeBytes  int        `json:"node_bytes"`
 	Transports []string   `json:"transports"`
-}
-
-// Usage is a server child's answer to a usage request.
-type Usage struct {
-	CPU   time.Duration `json:"cpu_ns"`  // of the whole process
-	Wall  time.Duration `json:"wall_ns"` // since the child started
-	Cores int           `json:"cores"`   // that it may use
-
-	// Bytes through the network interfaces of the process's network namespace,
-	// without loopback.
-	NetIn  uint64 `json:"net_in_bytes"`
-	NetOut uint64 `json:"net_out_bytes"`
 }
 
 // Step changes the load: from After on, each goroutine of the process
@@ -132,10 +120,9 @@ func (s *Sample) Ops() int64 {
 	return n
 }
 
-// toChild is a line to a child after its job: exactly one field is set.
-type toChild struct {
-	Go    bool `json:"go,omitempty"`    // client: start; by count: continue after the warm-up
-	Usage bool `json:"usage,omitempty"` // server: report the usage
+// command is a line to a server child after its job.
+type command struct {
+	Usage bool `json:"usage"` // report the usage
 }
 
 // Phase is the progress of a client of a run by count.
@@ -146,12 +133,3 @@ const (
 	Warm Phase = "warm" // and waits for Go
 	Done Phase = "done" // the sample follows
 )
-
-// fromChild is a line from a child: exactly one field is set.
-type fromChild struct {
-	Server *ServerReady `json:"server,omitempty"`
-	Client *ClientReady `json:"client,omitempty"`
-	Usage  *Usage       `json:"usage,omitempty"`
-	Sample *Sample      `json:"sample,omitempty"`
-	Phase  Phase        `json:"phase,omitempty"`
-}

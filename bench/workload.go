@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -123,7 +124,7 @@ func fileQueries(job ClientJob) ([]rstar.Rect, error) {
 		return nil, err
 	}
 	if len(items) == 0 {
-		return nil, fmt.Errorf("%w: queries: %s holds none", ErrConfig, job.Queries)
+		return nil, fmt.Errorf("%w: queries: %s holds none", harness.ErrConfig, job.Queries)
 	}
 	rects := make([]rstar.Rect, len(items))
 	for i, it := range items {

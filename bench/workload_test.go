@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -113,7 +114,7 @@ func TestInsertsOfBothKinds(t *testing.T) {
 		kind  Inserts
 		scale string
 	}{{"", "1e-2"}, {"Paper", "1e-2"}, {PaperInserts, ""}} {
-		if _, err := bad.kind.Rects("uniform", bad.scale, rstar.Rect{MaxX: 1, MaxY: 1}, 1, 1); !errors.Is(err, ErrConfig) {
+		if _, err := bad.kind.Rects("uniform", bad.scale, rstar.Rect{MaxX: 1, MaxY: 1}, 1, 1); !errors.Is(err, harness.ErrConfig) {
 			t.Errorf("%q, scale %q: %v", bad.kind, bad.scale, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature/filter/cel"
+	"github.com/catfish-index/catfish/internal/feature/filter/cel"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
@@ -89,7 +89,8 @@ var (
 // Compiling one takes 100 us, more than the server takes for most searches.
 const clientFilters = 64
 
-// Dial connects to the server at addr (host:port).
+// Dial connects to the server at addr (host:port), or to the primary of a group, of which
+// addr names one member or several (host:port,host:port).
 func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 	if opts.Filters == nil {
 		opts.Filters = cel.NewCache(clientFilters)

@@ -16,7 +16,7 @@
 //
 // Geometries are those of github.com/paulmach/orb. Callers distinguish errors with
 // errors.Is: ErrNotFound, ErrExists, ErrConflict, ErrUnknownCollection and the others
-// below. Filters are described in docs/filters.md. Package web serves places over HTTP,
+// below. Filters are described in docs/filters.md. Package daemon serves places over HTTP,
 // and package api over gRPC, also within the caller's own program.
 //
 // # Boxes and records

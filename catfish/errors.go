@@ -67,6 +67,17 @@ var (
 	ErrFilterCost = model.ErrFilterCost
 	// ErrReadOnly: the disk is full or has failed.
 	ErrReadOnly = model.ErrReadOnly
+	// ErrNotPrimary: the server is a member of a group, and another member takes the writes, or
+	// may do so: what was read here may be old.
+	ErrNotPrimary = model.ErrNotPrimary
+	// ErrTooFewInSync: the group has fewer members in sync than a write needs.
+	ErrTooFewInSync = model.ErrTooFewInSync
+	// ErrMoved: another group has what was asked for, or the map changed during the request.
+	// Nothing was done: with the map of now the request may be made again.
+	ErrMoved = model.ErrMoved
+	// ErrSeveralGroups: several groups have the store together, and this call is not made of
+	// several groups yet. Nothing was done.
+	ErrSeveralGroups = model.ErrSeveralGroups
 	// ErrPaused: a search was stopped for too long.
 	ErrPaused = model.ErrPaused
 	// ErrLagged: the events that a watch needs next are no longer kept.

@@ -11,7 +11,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/datasets"
 )
 
 // cafes stores some cafes in a collection.
@@ -193,7 +193,7 @@ func ExampleFeatures_PutMany() {
 		log.Fatal(err)
 	}
 	table := "stop_id,stop_name,lat,lon\n1,Plaza,42.507,1.521\n2,Pont,42.506,1.524\n3,Station,over there,1.5\n"
-	r, err := places.NewReader(strings.NewReader(table), "stops.csv", places.Options{ID: "stop_id"})
+	r, err := datasets.NewPlacesReader(strings.NewReader(table), "stops.csv", datasets.PlacesOptions{ID: "stop_id"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/store"
 )
 
 type (
@@ -37,4 +36,4 @@ func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 
 // FeaturesOf is for a collection in this process, such as a Server's, whatever its name
 // is.
-func FeaturesOf(c *store.Collection) *Features { return server.FeaturesOf(c) }
+func FeaturesOf(c *server.PlacesCollection) *Features { return server.FeaturesOf(c) }

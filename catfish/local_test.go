@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 
 	"github.com/paulmach/orb"
 )

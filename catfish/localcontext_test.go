@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // An ended context ends each call of a Local before it begins, as over a connection.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 

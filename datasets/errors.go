@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 )
 
 // Every error about a data set wraps one of these, rstar.ErrBadRect (a

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
+	"github.com/catfish-index/catfish/internal/places/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -1,6 +1,6 @@
 package datasets
 
-import "github.com/catfish-index/catfish/datasets/internal/input"
+import "github.com/catfish-index/catfish/internal/places/input"
 
 // What a reader may keep
 //

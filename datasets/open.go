@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 

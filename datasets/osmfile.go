@@ -3,7 +3,7 @@ package datasets
 import (
 	"io"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 )
 
 // The objects of an OpenStreetMap PBF file, unchanged. [NewOSMFile] reads them.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tidwall/rtree"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 

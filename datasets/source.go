@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/catfish-index/catfish/datasets/internal/input"
+	"github.com/catfish-index/catfish/internal/places/input"
 	"github.com/catfish-index/catfish/rstar"
 )
 

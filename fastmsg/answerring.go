@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/catfish-index/catfish/internal/lines"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Answers that are fetched

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // A slot holds one call in flight. The id of the call on the wire is the index

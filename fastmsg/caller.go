@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/fastmsg/fetch"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/fetch"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Caller is the client's end of a connection. Any number of goroutines may

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Conn is the server's end of a connection. It belongs to its Worker:

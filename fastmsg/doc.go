@@ -13,7 +13,7 @@
 // handshake.go, then the server's side (worker.go, turn.go, schedule.go,
 // batch.go, conn.go, later.go) and the client's (caller.go, call.go, poller.go, lead.go),
 // and the answers that clients fetch (answerring.go, leave.go, fetcher.go, fetched.go).
-// Package fastmsg/fetch decides when they do.
+// Package internal/fetch decides when they do.
 //
 // # Memory
 //

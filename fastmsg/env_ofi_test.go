@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // In builds with the tag, the tests run over libfabric alone: its tcp, which exists

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/soft"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 	"go.uber.org/goleak"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Sentinels. A failed Call matches exactly one of ErrNotSent and

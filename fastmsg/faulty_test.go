@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/faulty"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/faulty"
 )
 
 // wrapped is a provider with faults; devices reports those it opened.

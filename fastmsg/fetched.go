@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/catfish-index/catfish/internal/lines"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // postFetch posts a Read if a call waits and no Read is in flight, and reports

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/fastmsg/fetch"
+	"github.com/catfish-index/catfish/internal/fetch"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/spin"
-	"github.com/catfish-index/catfish/rdma"
 )
 
 // The client that fetches its answers (answerring.go, leave.go)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // The private data of Dial and Accept, in both directions, little-endian:

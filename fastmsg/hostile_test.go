@@ -6,7 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/tailword"
 )
 
 // stranger is a peer that does the handshake, and then what the test makes
@@ -89,7 +90,7 @@ func (x *stranger) post(offset uint64, bytes []byte, imm uint32) error {
 		return err
 	}
 	x.tail += uint64(imm) * unitBytes
-	return x.writeWord(tailWord(x.tail))
+	return x.writeWord(tailword.Of(x.tail))
 }
 
 // writeWord writes a tail word into the default ring's line. Each has a source

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // laterOf hands the requests of kindLong to other goroutines, and echoes kindSoon.

@@ -3,7 +3,7 @@ package fastmsg
 import (
 	"encoding/binary"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Which side moves the answers

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/catfish-index/catfish/fastmsg/fetch"
+	"github.com/catfish-index/catfish/internal/fetch"
 	"github.com/catfish-index/catfish/internal/lines"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // left is the place of the answers that a stranger may fetch.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // TestAccessToAnswers: any holder of its key can read the ring that a client

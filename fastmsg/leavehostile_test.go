@@ -5,8 +5,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/catfish-index/catfish/fastmsg/fetch"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/fetch"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // TestHostileFetchers: each client violates one rule of answers that are

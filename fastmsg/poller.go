@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // poll is the Caller's goroutine: it reads the response ring, passes the

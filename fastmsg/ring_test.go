@@ -6,7 +6,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/tailword"
 	"pgregory.net/rapid"
 )
 
@@ -21,6 +22,7 @@ func (r *heapRegion) Bytes() []byte       { return r.mem }
 func (r *heapRegion) Key() rdma.Key       { return r.key }
 func (r *heapRegion) Remote() rdma.Remote { return rdma.Remote{Key: r.key} }
 func (r *heapRegion) Access() rdma.Access { return rdma.RemoteWrite }
+func (r *heapRegion) Revoke() error       { return nil }
 func (r *heapRegion) Close() error        { return nil }
 func carryOut(dst []byte, wr rdma.WorkRequest) {
 	l := wr.Local
@@ -92,7 +94,7 @@ func (p *pair) arrive(t interface{ Fatal(...any) }) {
 			return
 		}
 		p.seen = w
-		n, ok := units(w)
+		n, ok := tailword.Units(w)
 		if !ok {
 			t.Fatal("the tail word is not complete")
 		}

@@ -3,7 +3,7 @@ package fastmsg
 import (
 	"encoding/binary"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // The writing end of a ring. A position counts all bytes since the start;
@@ -61,7 +61,7 @@ type sendRing struct {
 
 const (
 	// MinRingBytes and MaxRingBytes bound a ring: one page, and half of
-	// the longest single write that package rdma/soft takes by default.
+	// the longest single write that package internal/rdma/soft takes by default.
 	MinRingBytes = 4 << 10
 	MaxRingBytes = 8 << 20
 	// DefaultRingBytes is the paper's ring (section V).

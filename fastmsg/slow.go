@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Clients that do not take their answers

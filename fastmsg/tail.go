@@ -1,11 +1,11 @@
 package fastmsg
 
 import (
-	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/tailword"
 )
 
 // Announcements in memory
@@ -29,28 +29,12 @@ import (
 // keeps that promise). Here, Go's atomic load is the other half: nothing that
 // the worker reads after it is older.
 //
-// The word, little-endian:
-//
-//	bits 0-31    the tail, in units of 8 bytes since the start, modulo 2^32
-//	bits 32-63   their complement
-//
-// Where software copies the word byte by byte, or a socket delivers it in two
-// parts, the two halves come from different moments until the whole word has
-// arrived. As long as the bytes come in ascending or descending order, the
-// halves are complements only if the word is an old or a new one: bytes up to
-// some point are new, the others old, and if that point lies in the lower half,
-// the upper one is old, so the lower one must be equal to the old, too; the
-// same holds for the upper. The worker looks at such a word again when it changes.
+// Package tailword says what the word contains.
 const (
 	// tailBytes is the line after the ring that holds the word.
 	tailBytes = rdma.LineBytes
-	wordBytes = 8
+	wordBytes = tailword.Bytes
 )
-
-func tailWord(tail uint64) uint64 {
-	units := uint32(tail / unitBytes)
-	return uint64(units) | uint64(^units)<<32
-}
 
 // tailSources is the number of words that a writer keeps, since each belongs to
 // the provider until its Write has completed. At most callerDepth requests are
@@ -69,7 +53,7 @@ type tailWriter struct {
 func (t *tailWriter) request(mirror rdma.Region, ringBytes int, tail uint64) rdma.WorkRequest {
 	at := int(t.posted%uint64(len(t.sources)/wordBytes)) * wordBytes
 	t.posted++
-	binary.LittleEndian.PutUint64(t.sources[at:], tailWord(tail))
+	tailword.Put(t.sources[at:], tail)
 	return rdma.WorkRequest{
 		Op:         rdma.OpWrite,
 		Unsignaled: true,
@@ -109,14 +93,6 @@ func tailOf(mem []byte, ringBytes int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&mem[ringBytes : ringBytes+tailBytes][0]))
 }
 
-// units decodes a loaded word. Not ok: it is not complete.
-func units(loaded uint64) (units uint32, ok bool) {
-	var b [wordBytes]byte
-	binary.NativeEndian.PutUint64(b[:], loaded)
-	w := binary.LittleEndian.Uint64(b[:])
-	return uint32(w), uint32(w>>32) == ^uint32(w)
-}
-
 // watch begins to look at the tail word of a connection, as long as it is open.
 func (w *Worker) watch(c *Conn) {
 	w.words = append(w.words, watched{word: tailOf(c.requests.Bytes(), int(c.in.size))})
@@ -152,7 +128,7 @@ func (w *Worker) look() {
 // tailChanged takes the new value of the tail word, and reports whether it
 // announced requests.
 func (c *Conn) tailChanged(loaded uint64) (requests bool) {
-	n, ok := units(loaded)
+	n, ok := tailword.Units(loaded)
 	if !ok || c.failed != nil {
 		return false // not complete: the rest of it will come
 	}

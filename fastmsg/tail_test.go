@@ -8,41 +8,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/tailword"
 )
-
-// TestTornTail: from a word of which only the first bytes have arrived, or
-// only the last, the reader takes the old tail, the new one or none.
-func TestTornTail(t *testing.T) {
-	rng := newRand(3)
-	none := 0
-	for range 10_000 {
-		from := rng.Uint64N(1 << 40)
-		to := from + rng.Uint64N(MaxRingBytes+1)
-		var was, is [wordBytes]byte
-		binary.LittleEndian.PutUint64(was[:], tailWord(from))
-		binary.LittleEndian.PutUint64(is[:], tailWord(to))
-		for n := range wordBytes + 1 {
-			for _, w := range [][wordBytes]byte{
-				[wordBytes]byte(append(is[:n:n], was[n:]...)),
-				[wordBytes]byte(append(was[:n:n], is[n:]...)),
-			} {
-				got, ok := units(binary.NativeEndian.Uint64(w[:]))
-				if !ok {
-					none++
-				} else if got != uint32(from/unitBytes) && got != uint32(to/unitBytes) {
-					t.Fatalf("of %d and %d, %d bytes: %d units", from, to, n, got)
-				}
-			}
-		}
-	}
-	if none == 0 {
-		t.Error("no word was torn")
-	}
-	if _, ok := units(0); ok {
-		t.Error("zeroed memory announces something")
-	}
-}
 
 // TestTailSources: a word is not changed while its Write may be outstanding,
 // whatever Post refuses in between.
@@ -106,22 +74,24 @@ func TestForgedTails(t *testing.T) {
 	good := message(header{size: 32, kind: 1, flags: FlagEnd})
 	attacks := map[string]func(x *stranger, s *server) error{
 		"backwards": func(x *stranger, s *server) error {
-			return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(16)))
+			return errors.Join(x.post(0, good, 4), x.writeWord(tailword.Of(16)))
 		},
-		"back to the start":         func(x *stranger, s *server) error { return errors.Join(x.post(0, good, 4), x.writeWord(tailWord(0))) },
-		"behind the start":          func(x *stranger, s *server) error { return x.writeWord(tailWord(1<<35 - 8)) },
-		"a unit over the ring":      func(x *stranger, s *server) error { return x.writeWord(tailWord(DefaultRingBytes + 8)) },
-		"half of all":               func(x *stranger, s *server) error { return x.writeWord(tailWord(1 << 34)) },
+		"back to the start": func(x *stranger, s *server) error {
+			return errors.Join(x.post(0, good, 4), x.writeWord(tailword.Of(0)))
+		},
+		"behind the start":          func(x *stranger, s *server) error { return x.writeWord(tailword.Of(1<<35 - 8)) },
+		"a unit over the ring":      func(x *stranger, s *server) error { return x.writeWord(tailword.Of(DefaultRingBytes + 8)) },
+		"half of all":               func(x *stranger, s *server) error { return x.writeWord(tailword.Of(1 << 34)) },
 		"into the middle of one":    func(x *stranger, s *server) error { return x.post(0, good, 3) },
 		"a unit after the last one": func(x *stranger, s *server) error { return x.post(0, good, 5) },
-		"nothing":                   func(x *stranger, s *server) error { return x.writeWord(tailWord(0)) },
+		"nothing":                   func(x *stranger, s *server) error { return x.writeWord(tailword.Of(0)) },
 		"the same again": func(x *stranger, s *server) error {
 			const torn = 1<<64 - 1 // in between, or it would not change
 			err := x.post(0, good, 4)
-			until(t, "the word is seen", func() bool { return s.sees(tailWord(32)) })
+			until(t, "the word is seen", func() bool { return s.sees(tailword.Of(32)) })
 			err = errors.Join(err, x.writeWord(torn))
 			until(t, "the torn word is seen", func() bool { return s.sees(torn) })
-			return errors.Join(err, x.writeWord(tailWord(32)))
+			return errors.Join(err, x.writeWord(tailword.Of(32)))
 		},
 		"by an event": func(x *stranger, s *server) error {
 			_, err := x.qp.Post([]rdma.WorkRequest{{Op: rdma.OpWriteImm, Imm: 4}})
@@ -170,7 +140,7 @@ func TestIncompleteTail(t *testing.T) {
 		x.inMemory = true
 		x.dial(t, s)
 		good := message(header{size: 32, kind: 7, flags: FlagEnd})
-		old := tailWord(32)
+		old := tailword.Of(32)
 		for _, torn := range []uint64{old >> 32 << 32, uint64(uint32(old)), 1<<64 - 1} {
 			if err := x.writeWord(torn); err != nil {
 				t.Fatal(err)
@@ -215,7 +185,7 @@ func TestRequestsRaiseNoEvents(t *testing.T) {
 			}()
 			word := tailOf(x.region.Bytes(), MinRingBytes)
 			until(t, "the tail is there", func() bool {
-				n, ok := units(word.Load())
+				n, ok := tailword.Units(word.Load())
 				return ok && n == 3
 			})
 			if h := decodeHeader(binary.LittleEndian.Uint64(x.region.Bytes())); h.size != 24 || h.kind != 5 {

@@ -3,7 +3,7 @@ package fastmsg
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // A turn

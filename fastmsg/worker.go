@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/netpoll"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Worker is the server's side: one goroutine (Run) that owns a

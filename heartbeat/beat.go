@@ -26,6 +26,8 @@ type Beat struct {
 	Busy           float64
 	Waiting        uint32 // requests that have arrived and are not served yet
 	BytesPerSecond uint64 // payload of the answers sent
+	// Numbers are the server's own. They arrive as they are.
+	Numbers [2]uint64
 }
 
 // A heartbeat in memory, little-endian, 64-byte aligned:
@@ -38,7 +40,7 @@ type Beat struct {
 //	24     4     busy share, float32
 //	28     4     requests waiting
 //	32     8     bytes out per second
-//	40     16    reserved, 0
+//	40     16    the server's own numbers; 0 before they had a meaning
 //	56     4     magic "CFH" and layout version '1'
 //	60     4     CRC-32C of bytes 0 to 59
 //
@@ -52,7 +54,7 @@ const (
 	offBusy     = 24
 	offWaiting  = 28
 	offRate     = 32
-	offReserved = 40
+	offNumbers  = 40
 	offMagic    = 56
 	offCRC      = 60
 
@@ -81,7 +83,8 @@ func (b *Beat) Encode(dst []byte) {
 	le.PutUint32(dst[offBusy:], math.Float32bits(float32(share(b.Busy))))
 	le.PutUint32(dst[offWaiting:], b.Waiting)
 	le.PutUint64(dst[offRate:], b.BytesPerSecond)
-	clear(dst[offReserved:offMagic])
+	le.PutUint64(dst[offNumbers:], b.Numbers[0])
+	le.PutUint64(dst[offNumbers+8:], b.Numbers[1])
 	copy(dst[offMagic:], magic)
 	le.PutUint32(dst[offCRC:], crc32.Checksum(dst[:offCRC], castagnoli))
 }
@@ -116,6 +119,7 @@ func Decode(src []byte) (b Beat, err error) {
 	b.Busy = float64(math.Float32frombits(le.Uint32(src[offBusy:])))
 	b.Waiting = le.Uint32(src[offWaiting:])
 	b.BytesPerSecond = le.Uint64(src[offRate:])
+	b.Numbers = [2]uint64{le.Uint64(src[offNumbers:]), le.Uint64(src[offNumbers+8:])}
 	switch {
 	case !(b.CPU >= 0 && b.CPU <= 1):
 		return Beat{}, fmt.Errorf("%w: CPU utilisation %v, allowed are 0 to 1", ErrInvalid, b.CPU)

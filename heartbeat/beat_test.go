@@ -26,6 +26,7 @@ func TestBeatRoundTrip(t *testing.T) {
 			Busy:           float64(rapid.Float32Range(0, 1).Draw(t, "busy")),
 			Waiting:        rapid.Uint32().Draw(t, "waiting"),
 			BytesPerSecond: rapid.Uint64().Draw(t, "rate"),
+			Numbers:        [2]uint64{rapid.Uint64().Draw(t, "first"), rapid.Uint64().Draw(t, "second")},
 		}
 		var line [Bytes]byte
 		want.Encode(line[:])

@@ -23,6 +23,8 @@ type Load struct {
 	Waiting        uint32
 	BytesPerSecond uint64
 	Requests       uint64 // since the start, as in Work
+	// Numbers are sent along, as they are. A Monitor leaves them 0.
+	Numbers [2]uint64
 }
 
 // System gives a Monitor its measurements: Host, or a fake in tests.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Target is a connection that heartbeats are sent to, as *fastmsg.Conn is.
@@ -291,7 +291,7 @@ func (s *Sender) encode(now time.Time, every int) (slot int, ok bool) {
 		Sequence: s.sequence, Time: now,
 		Interval: time.Duration(every) * s.cfg.TickEvery,
 		CPU:      s.load.CPU, Busy: s.load.Busy,
-		Waiting: s.load.Waiting, BytesPerSecond: s.load.BytesPerSecond,
+		Waiting: s.load.Waiting, BytesPerSecond: s.load.BytesPerSecond, Numbers: s.load.Numbers,
 	}
 	b.Encode(s.region.Bytes()[next*Bytes:])
 	s.encoded = append(s.encoded, encoded{every, next})

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // nic is a device, a queue pair and a peer's mailbox in one: posted

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma/soft"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 )
 
 // beatingHandler subscribes every connection, and echoes requests.

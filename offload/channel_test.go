@@ -14,10 +14,10 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
-	"github.com/catfish-index/catfish/rdma/soft"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -5,7 +5,7 @@
 // The package knows nothing of the structure. A Traversal names the blocks to
 // read next, in one of the regions of the walk, and visits those that arrived;
 // a Channel carries the reads. R-trees, B+-trees and hash tables differ only in
-// the Traversal; package rstar/remote has the Traversals of R*-trees. A Cache
+// the Traversal; package internal/rstar/remote has the Traversals of R*-trees. A Cache
 // saves reads of blocks that were read before.
 //
 //	Traversal.Next  ---> Channel posts a Read ---> server memory

@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // maxTries bounds how often one block is read again before the walk

@@ -2,8 +2,10 @@ package rstar
 
 import (
 	"cmp"
+	"math"
 	"slices"
-	"testing"
+
+	"github.com/catfish-index/catfish/internal/hilbert"
 )
 
 // Alternative loaders, for docs/decisions/bulk-load.md, which compares them
@@ -86,17 +88,16 @@ func hilbertOrder(items []Item) []uint64 {
 	for i := range items {
 		world = world.Union(items[i].Rect)
 	}
-	const most = 1<<hilbertBits - 1
 	cell := func(v, lo, hi float64) uint32 {
 		if hi == lo {
 			return 0
 		}
-		return uint32((v - lo) / (hi - lo) * most)
+		return uint32((v - lo) / (hi - lo) * math.MaxUint32)
 	}
 	keys, order := make([]uint64, len(items)), make([]uint64, len(items))
 	for i := range items {
 		r := items[i].Rect
-		keys[i] = hilbert(cell(centerX(r), world.MinX, world.MaxX),
+		keys[i] = hilbert.Of(cell(centerX(r), world.MinX, world.MaxX),
 			cell(centerY(r), world.MinY, world.MaxY))
 		order[i] = uint64(i)
 	}
@@ -104,46 +105,6 @@ func hilbertOrder(items []Item) []uint64 {
 		return cmp.Or(cmp.Compare(keys[a], keys[b]), cmp.Compare(items[a].ID, items[b].ID))
 	})
 	return order
-}
-
-// hilbertBits of each coordinate: cells far smaller than any leaf.
-const hilbertBits = 24
-
-// hilbert returns the position of a cell along the curve.
-func hilbert(x, y uint32) (d uint64) {
-	for s := uint32(1) << (hilbertBits - 1); s > 0; s /= 2 {
-		right, upper := x&s != 0, y&s != 0
-		switch {
-		case !right && !upper:
-			x, y = y, x
-		case !right:
-			d += uint64(s) * uint64(s)
-		case upper:
-			d += 2 * uint64(s) * uint64(s)
-		default:
-			d += 3 * uint64(s) * uint64(s)
-			x, y = s-1-y&(s-1), s-1-x&(s-1)
-		}
-	}
-	return d
-}
-
-// TestHilbert: the curve visits every cell, each adjacent to the previous
-// one.
-func TestHilbert(t *testing.T) {
-	const side = 64
-	var at [side * side][2]int
-	for x := range side {
-		for y := range side {
-			at[hilbert(uint32(x), uint32(y))] = [2]int{x, y}
-		}
-	}
-	for i := 1; i < len(at); i++ {
-		a, b := at[i-1], at[i]
-		if dx, dy := a[0]-b[0], a[1]-b[1]; dx*dx+dy*dy != 1 {
-			t.Fatalf("cell %v at %d comes after %v", b, i, a)
-		}
-	}
 }
 
 // LeafBoxes returns the boxes of a tree's leaves.

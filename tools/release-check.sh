@@ -11,10 +11,10 @@ for arch in amd64 arm64; do
 	archive=$(ls catfish_*_linux_$arch.tar.gz)
 	top=${archive%.tar.gz}
 	grep -q " $archive\$" SHA256SUMS || fail "SHA256SUMS is without $archive"
-	for file in catfish catfish-bench LICENSE README.md CHANGELOG.md deploy/systemd/catfish.service; do
+	for file in catfish catfish-bench catfish-coordinator LICENSE README.md CHANGELOG.md deploy/systemd/catfish.service; do
 		tar -tf "$archive" "$top/$file" >/dev/null || fail "$archive is without $file"
 	done
-	for name in catfish catfish-bench; do
+	for name in catfish catfish-bench catfish-coordinator; do
 		bill=$name${top#catfish}.cdx.json
 		grep -q " $bill\$" SHA256SUMS || fail "SHA256SUMS is without $bill"
 		program=$(mktemp)

@@ -1,4 +1,4 @@
-// Package docs measures docs/benchmarks.md: a fixed list of benchmarks, each a
+// Package docs measures docs/research/benchmarks.md: a fixed list of benchmarks, each a
 // few commands that every reader can repeat, and a page with a table for each.
 //
 //	Benchmarks   the list, as data (list.go)

@@ -224,14 +224,14 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The text of docs/benchmarks.md around its tables, and its commands, are
+// The text of docs/research/benchmarks.md around its tables, and its commands, are
 // those that the program makes today. The tables are measured.
 func TestPageIsFresh(t *testing.T) {
 	results, _, err := run(t, t.TempDir(), new(fake))
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, err := os.ReadFile(root + "/docs/benchmarks.md")
+	kept, err := os.ReadFile(root + "/docs/research/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestPageIsFresh(t *testing.T) {
 	want, got := unmeasured(page(t, results, nil)), unmeasured(string(kept))
 	for i := range max(len(want), len(got)) {
 		if i >= len(want) || i >= len(got) || want[i] != got[i] {
-			t.Fatalf("line %d without tables: docs/benchmarks.md differs from what make bench-docs makes\n%q\n%q",
+			t.Fatalf("line %d without tables: docs/research/benchmarks.md differs from what make bench-docs makes\n%q\n%q",
 				i+1, got[min(i, len(got)-1)], want[min(i, len(want)-1)])
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/bench/report"
@@ -39,7 +40,7 @@ func (p *Page) Document() (*report.Document, error) {
 	}
 	about := report.Section{Heading: "How to read this", Text: []string{
 		"This page is made by `make bench-docs`: do not edit it. What earlier commits measured is in" +
-			" [benchmarks-history](decisions/benchmarks-history.md).",
+			" [benchmarks-history](benchmarks-history.md).",
 		"Server and clients are processes of their own, each pinned to its cores. Transport `shm` is shared" +
 			" memory and `soft` is TCP on loopback: there is no RDMA hardware here, and nothing is simulated." +
 			" Schemes of one table ran by turns, in rounds, every other round backwards, so that a machine that" +
@@ -96,7 +97,7 @@ func (p *Page) section(b *Benchmark) (s report.Section, where string, err error)
 			return s, "", err
 		}
 		if len(rows) > 0 {
-			where = "server on " + bench.Cores(rows[0].ServerCPUs) + ", clients on " + bench.Cores(rows[0].ClientCPUs)
+			where = "server on " + harness.Cores(rows[0].ServerCPUs) + ", clients on " + harness.Cores(rows[0].ClientCPUs)
 			t = runTable(rows)
 			if b.Figure {
 				s.Plots = append(s.Plots, throughput(b, rows))

@@ -36,7 +36,7 @@ type Store = store.Lines[Result]
 
 // Open reads the results in a directory, or with fresh discards them.
 func Open(dir string, s Settings, fresh bool) (_ *Store, torn bool, err error) {
-	return store.Open(filepath.Join(dir, ResultsFile), fresh,
+	all, torn, err := store.Open(filepath.Join(dir, ResultsFile), fresh,
 		func(r Result) string { return r.Key },
 		func(r Result) error {
 			if r.Settings != s {
@@ -44,6 +44,10 @@ func Open(dir string, s Settings, fresh bool) (_ *Store, torn bool, err error) {
 			}
 			return nil
 		})
+	if errors.Is(err, store.ErrLine) {
+		err = fmt.Errorf("%w (--fresh discards what is there)", err)
+	}
+	return all, torn, err
 }
 
 // ErrMissing is wrapped by Exec's error for a command that cannot run here.

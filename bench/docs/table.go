@@ -1,16 +1,14 @@
 package docs
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/bench/report"
@@ -19,20 +17,9 @@ import (
 
 // rowsOf decodes lines of JSON.
 func rowsOf[T any](outputs []string) ([]T, error) {
-	var rows []T
-	for _, out := range outputs {
-		d := json.NewDecoder(strings.NewReader(out))
-		for {
-			var row T
-			err := d.Decode(&row)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, fmt.Errorf("docs: a row: %w", err)
-			}
-			rows = append(rows, row)
-		}
+	rows, err := harness.ReadRows[T](strings.NewReader(strings.Join(outputs, "\n")))
+	if err != nil {
+		return nil, fmt.Errorf("docs: %w", err)
 	}
 	return rows, nil
 }

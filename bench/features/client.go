@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 )
 
@@ -14,46 +14,29 @@ import (
 // when ctx is done or a call fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p := child.NewPipe(in, out)
-	var job LoadJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	if job.Clients < 1 || job.InFlight < 1 || job.Duration <= 0 {
-		return p.Fail(fmt.Errorf("%w: %d clients with %d in flight for %v", bench.ErrConfig, job.Clients, job.InFlight, job.Duration))
-	}
-	s, err := open(ctx, job)
-	if err != nil {
-		return p.Fail(err)
-	}
-	defer s.close()
-	if err := p.Write(fromChild{Ready: true}); err != nil {
-		return err
-	}
-	var cmd toClient
-	if err := p.Read(&cmd); err != nil || !cmd.Go {
-		return p.Fail(err)
-	}
-	go func() { // The process ends with its input.
-		for p.Read(&cmd) == nil {
+	return harness.ClientMain(ctx, in, out, func(ctx context.Context, job LoadJob, note func(string), atEnd func(func())) (w harness.Work, err error) {
+		if job.Clients < 1 || job.InFlight < 1 || job.Duration <= 0 {
+			return w, fmt.Errorf("%w: %d clients with %d in flight for %v", harness.ErrConfig, job.Clients, job.InFlight, job.Duration)
 		}
-		cancel()
-	}()
-	var sample *Sample
-	if job.Work == Load {
-		sample, err = loadRing(ctx, job, p.Note, began)
-	} else {
-		sample, err = loop(ctx, job, s, began)
-	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil // The parent has ended.
+		s, err := open(ctx, job)
+		if err != nil {
+			return w, err
 		}
-		return p.Fail(err)
-	}
-	return p.Write(fromChild{Sample: sample})
+		atEnd(s.close)
+		return harness.Work{Run: func(ctx context.Context, p *child.Pipe, _ <-chan struct{}) error {
+			var sample *Sample
+			var err error
+			if job.Work == Load {
+				sample, err = loadRing(ctx, job, note, began)
+			} else {
+				sample, err = loop(ctx, job, s, began)
+			}
+			if err != nil {
+				return err
+			}
+			return harness.Say(p, "sample", sample)
+		}}, nil
+	})
 }
 
 // open connects in the job's way.

@@ -1,12 +1,13 @@
 package features
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
@@ -120,79 +121,50 @@ type Config struct {
 const (
 	maxFeatures = 1 << 28
 	maxClients  = 1 << 12
-	maxInFlight = 1 << 12
 	maxWrites   = 1 << 14
 	maxAreas    = 200_000 // store.WatchLimits.WatcherAreas
 	maxObjects  = 1 << 20
-	maxRepeat   = 1000
 )
 
 func (c Config) withDefaults() Config {
 	if len(c.Works) == 0 {
 		c.Works = Works
 	}
-	def(&c.Features, 2_000_000)
-	def(&c.Clients, 8)
-	def(&c.InFlight, 16)
-	def(&c.Writes, 256)
-	def(&c.Pipeline, 16)
-	def(&c.Areas, 100_000)
-	def(&c.Objects, 10_000)
-	def(&c.Warmup, time.Second)
-	def(&c.Duration, 5*time.Second)
-	def(&c.Repeat, 3)
+	harness.Default(&c.Features, 2_000_000)
+	harness.Default(&c.Clients, 8)
+	harness.Default(&c.InFlight, 16)
+	harness.Default(&c.Writes, 256)
+	harness.Default(&c.Pipeline, 16)
+	harness.Default(&c.Areas, 100_000)
+	harness.Default(&c.Objects, 10_000)
+	harness.Default(&c.Warmup, time.Second)
+	harness.Default(&c.Duration, 5*time.Second)
+	harness.Default(&c.Repeat, 3)
 	return c
 }
 
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// Validate checks every value. Errors wrap bench.ErrConfig and name the value and
+// Validate checks every value. Errors wrap harness.ErrConfig and name the value and
 // the range.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	for i, w := range c.Works {
-		if !slices.Contains(Works, w) {
-			return fmt.Errorf("%w: unknown work %q, want some of %s", bench.ErrConfig, w, strings.Join(Works, ", "))
-		}
-		if slices.Contains(c.Works[:i], w) {
-			return fmt.Errorf("%w: work %q is listed twice", bench.ErrConfig, w)
-		}
-	}
 	for _, w := range c.Ways {
 		if !slices.Contains(AllWays, w) {
-			return fmt.Errorf("%w: unknown way %q, want some of %s", bench.ErrConfig, w, strings.Join(AllWays, ", "))
+			return fmt.Errorf("%w: unknown way %q, want some of %s", harness.ErrConfig, w, strings.Join(AllWays, ", "))
 		}
 	}
-	for _, v := range []struct {
-		name            string
-		value, min, max int
-	}{
-		{"features", c.Features, 1, maxFeatures},
-		{"clients", c.Clients, 1, maxClients},
-		{"in-flight", c.InFlight, 1, maxInFlight},
-		{"writes", c.Writes, c.Clients, maxWrites},
-		{"pipeline", c.Pipeline, 1, maxInFlight},
-		{"areas", c.Areas, 1, maxAreas},
-		{"objects", c.Objects, 1, maxObjects},
-		{"repeat", c.Repeat, 1, maxRepeat},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, v.name, v.value, v.min, v.max)
-		}
-	}
-	// A measured interval needs a few of the kernel's 4 ms ticks.
-	if c.Duration < 10*time.Millisecond {
-		return fmt.Errorf("%w: duration is %v, want at least 10ms", bench.ErrConfig, c.Duration)
-	}
-	if c.Warmup < 0 {
-		return fmt.Errorf("%w: warmup is %v, want 0 or more", bench.ErrConfig, c.Warmup)
-	}
-	return bench.CheckCores(c.ServerCPUs, c.ClientCPUs)
+	return cmp.Or(
+		harness.CheckNames("work", c.Works, Works),
+		harness.CheckRange("features", c.Features, 1, maxFeatures),
+		harness.CheckRange("clients", c.Clients, 1, maxClients),
+		harness.CheckRange("in-flight", c.InFlight, 1, harness.MaxInFlight),
+		harness.CheckRange("writes", c.Writes, c.Clients, maxWrites),
+		harness.CheckRange("pipeline", c.Pipeline, 1, harness.MaxInFlight),
+		harness.CheckRange("areas", c.Areas, 1, maxAreas),
+		harness.CheckRange("objects", c.Objects, 1, maxObjects),
+		harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat),
+		harness.CheckDuration(c.Duration), harness.CheckWarmup(c.Warmup),
+		harness.CheckCores(c.ServerCPUs, c.ClientCPUs),
+	)
 }
 
 func (c *Config) has(works ...string) bool {

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/places"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 const (
@@ -40,7 +40,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 		return nil, err
 	}
 	defer st.Close()
-	c, err := st.Create(collection, store.CollectionOptions{})
+	c, err := st.CreateFeatures(collection, store.CollectionOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func countries(ctx context.Context, job LocalJob) (*Sample, error) {
 			points = append(points, q)
 		}
 		if tries > 1000*countryPoints {
-			return nil, fmt.Errorf("%w: of %d points %d are in features of %s", bench.ErrConfig, tries, len(points), job.Countries)
+			return nil, fmt.Errorf("%w: of %d points %d are in features of %s", harness.ErrConfig, tries, len(points), job.Countries)
 		}
 	}
 	s := &Sample{Latency: latency.New(), More: map[string]float64{"countries": float64(len(all))}}
@@ -124,7 +124,7 @@ func inBoxes(rng *rand.Rand, all [][]byte) (func() (lon, lat float64), error) {
 		sums[i] = sum
 	}
 	if sum == 0 {
-		return nil, fmt.Errorf("%w: no feature has an area", bench.ErrConfig)
+		return nil, fmt.Errorf("%w: no feature has an area", harness.ErrConfig)
 	}
 	return func() (lon, lat float64) {
 		i, _ := slices.BinarySearch(sums, rng.Float64()*sum)
@@ -156,7 +156,7 @@ func loadCountries(ctx context.Context, c *store.Collection, path string) (all [
 		all = append(all, value)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("%w: %s has no features", bench.ErrConfig, path)
+		return nil, fmt.Errorf("%w: %s has no features", harness.ErrConfig, path)
 	}
 	return all, ctx.Err()
 }

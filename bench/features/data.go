@@ -11,9 +11,9 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // Tenth is a property that each feature gets besides its own: 0 to 9, each for a
@@ -48,10 +48,10 @@ type Data struct {
 // three of these or more, so hardly a search could find one feature.
 const large = 1.0 / 20
 
-// Open reads the source of a job, in any format of datasets/places.
+// Open reads the source of a job, in any format of internal/places.
 func Open(job DataJob) (*Data, error) {
 	if job.Features < 1 || job.Features > maxFeatures {
-		return nil, fmt.Errorf("%w: %d features, want 1 to %d", bench.ErrConfig, job.Features, maxFeatures)
+		return nil, fmt.Errorf("%w: %d features, want 1 to %d", harness.ErrConfig, job.Features, maxFeatures)
 	}
 	r, err := places.Open(job.Source, places.Options{})
 	if err != nil {
@@ -86,7 +86,7 @@ func Open(job DataJob) (*Data, error) {
 	}
 	if len(d.base) == 0 || len(d.points) == 0 {
 		return nil, fmt.Errorf("%w: %s has %d features with an id and a place, %d of them points: want some of both",
-			bench.ErrConfig, job.Source, len(d.base), len(d.points))
+			harness.ErrConfig, job.Source, len(d.base), len(d.points))
 	}
 	return d, d.lay(all)
 }
@@ -102,7 +102,7 @@ func (d *Data) lay(all orb.Bound) error {
 		rows = (tiles + cols - 1) / cols
 	}
 	if cols == 0 || float64(rows)*d.dy > 2*maxLat {
-		return fmt.Errorf("%w: %d tiles of %.2f by %.2f degrees do not fit on a globe", bench.ErrConfig, tiles, d.dx, d.dy)
+		return fmt.Errorf("%w: %d tiles of %.2f by %.2f degrees do not fit on a globe", harness.ErrConfig, tiles, d.dx, d.dy)
 	}
 	// Around the source, but within valid coordinates.
 	west := min(max(all.Min[0]-float64(cols/2)*d.dx, -180), 180-float64(cols)*d.dx)

@@ -11,10 +11,10 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/places"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // source is a file of every type of geometry.
@@ -146,7 +146,7 @@ func TestTenth(t *testing.T) {
 func TestDataRefused(t *testing.T) {
 	path := testSource(t)
 	for _, n := range []int{0, -1, maxFeatures + 1, 7 * 360 * 160} {
-		if _, err := Open(DataJob{Source: path, Features: n, Borders: true}); !errors.Is(err, bench.ErrConfig) {
+		if _, err := Open(DataJob{Source: path, Features: n, Borders: true}); !errors.Is(err, harness.ErrConfig) {
 			t.Errorf("%d features: %v", n, err)
 		}
 	}
@@ -157,7 +157,7 @@ func TestDataRefused(t *testing.T) {
 	if err := os.WriteFile(lines, []byte(`{"type":"Feature","id":"b","geometry":{"type":"LineString","coordinates":[[1,42],[1.5,42.5]]},"properties":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(DataJob{Source: lines, Features: 1, Borders: true}); !errors.Is(err, bench.ErrConfig) {
+	if _, err := Open(DataJob{Source: lines, Features: 1, Borders: true}); !errors.Is(err, harness.ErrConfig) {
 		t.Error(err)
 	}
 }

@@ -45,5 +45,5 @@
 //
 // config.go (works and ways), data.go, queries.go, wire.go, loop.go; then run.go and
 // kept.go, the parent's side; server.go, client.go, rings.go, grpc.go, local.go, the
-// children's; country.go, fences.go; tile38.go, resp.go.
+// children's; country.go, fences.go; tile38.go, with package resp.
 package features

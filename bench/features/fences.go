@@ -14,11 +14,12 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // Watched areas
@@ -70,7 +71,7 @@ func fences(ctx context.Context, job LocalJob) (*Sample, error) {
 	}
 	defer st.Close()
 	v := &city{rng: rand.New(rand.NewPCG(job.Seed, 5))}
-	if v.c, err = st.Create(collection, store.CollectionOptions{}); err != nil {
+	if v.c, err = st.CreateFeatures(collection, store.CollectionOptions{}); err != nil {
 		return nil, err
 	}
 	v.places = make([]orb.Point, job.Objects)
@@ -166,7 +167,7 @@ func (v *city) moveAll(ctx context.Context, d time.Duration, taken <-chan error)
 		}
 		v.moves = append(v.moves, move{i, from, v.places[i]})
 		for last > v.watcher.Revision()+ahead && len(taken) == 0 {
-			if err := sleep(ctx, time.Millisecond); err != nil { // Let the watcher run.
+			if err := harness.Sleep(ctx, time.Millisecond); err != nil { // Let the watcher run.
 				return 0, err
 			}
 		}

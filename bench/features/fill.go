@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 const (
@@ -114,14 +114,14 @@ func loadRing(ctx context.Context, job LoadJob, note func(string), began time.Ti
 		return nil, err
 	}
 	defer c.Close()
-	first, err := bench.UsageSince(began)
+	first, err := harness.UsageSince(began)
 	if err != nil {
 		return nil, err
 	}
 	if err := fill(ctx, d, putMany(f), note); err != nil {
 		return nil, err
 	}
-	last, err := bench.UsageSince(began)
+	last, err := harness.UsageSince(began)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/catfish-index/catfish/api"
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 )
 
@@ -106,7 +106,7 @@ func (s *grpcServer) teach(ctx context.Context, qs []Query) error {
 		}
 	}
 	if len(answers) == 0 {
-		return fmt.Errorf("%w: no search found a feature", bench.ErrConfig)
+		return fmt.Errorf("%w: no search found a feature", harness.ErrConfig)
 	}
 	slices.SortFunc(answers, func(a, b *catfishv1.FeatureServiceSearchResponse) int {
 		return cmp.Compare(proto.Size(a), proto.Size(b))
@@ -137,7 +137,7 @@ func openGRPC(job LoadJob) (*steps, error) {
 		next := grpcStep(job, c, qs)
 		if next == nil {
 			s.close()
-			return nil, fmt.Errorf("%w: no work %q by %s", bench.ErrConfig, job.Work, job.Way)
+			return nil, fmt.Errorf("%w: no work %q by %s", harness.ErrConfig, job.Work, job.Way)
 		}
 		for range job.InFlight {
 			s.all = append(s.all, next)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 )
@@ -74,29 +74,20 @@ func (r *runner) writes(ctx context.Context, work string, srv *served) error {
 
 // inServer makes a server child run a job, whose time is the server's.
 func (r *runner) inServer(ctx context.Context, job LoadJob, srv *served) (one run, err error) {
-	if err := srv.Send(toServer{Load: &job}); err != nil {
-		return one, err
-	}
-	m, err := next(ctx, srv.Process)
-	if err == nil && m.Sample == nil {
-		err = fmt.Errorf("%w (server) sent no sample", child.ErrFailed)
-	}
+	s, err := harness.Ask[*Sample](ctx, srv.Process, command{Load: &job})
 	if err != nil {
 		return one, err
 	}
-	one = run{m.Sample, m.Sample.CPU.Seconds() / m.Sample.Elapsed.Seconds()}
-	m.Sample.CPU = 0
+	one = run{s, s.CPU.Seconds() / s.Elapsed.Seconds()}
+	s.CPU = 0
 	return one, nil
 }
 
 // crash kills a server child, and waits until it has ended.
 func crash(ctx context.Context, srv *served) error {
-	if err := srv.Send(toServer{Die: true}); err != nil {
-		return err
-	}
-	m, err := next(ctx, srv.Process)
+	_, err := harness.Ask[any](ctx, srv.Process, command{Die: true})
 	if err == nil {
-		return fmt.Errorf("%w (server) lives: %+v", child.ErrFailed, m)
+		return fmt.Errorf("%w (server) lives", child.ErrFailed)
 	}
 	if errors.Is(err, child.ErrFailed) {
 		return nil // as expected
@@ -121,7 +112,7 @@ func (r *runner) restarts(ctx context.Context, dir string) error {
 		if s.Found, s.Wanted = s.Features, int64(r.cfg.Features); s.Found != s.Wanted {
 			s.Wrong, s.First = 1, fmt.Sprintf("%d features after a restart, want %d", s.Found, s.Wanted)
 		}
-		var used bench.Usage
+		var used harness.Usage
 		if used, err = usageOf(ctx, srv); err != nil {
 			return one, 0, err
 		}
@@ -142,16 +133,12 @@ func (r *runner) alone(ctx context.Context) error {
 				Work: work, Way: way, Countries: r.cfg.Countries, Areas: r.cfg.Areas, Objects: r.cfg.Objects,
 				Seed: r.cfg.Seed, Duration: r.cfg.Duration,
 			}
-			p, err := child.Start(r.spawn, LocalRole, r.cfg.ServerCPUs, job, r.note)
+			p, sample, err := harness.Start[*Sample](ctx, r.spawn, LocalRole, r.cfg.ServerCPUs, job, r.note)
 			if err != nil {
 				return one, 0, err
 			}
-			defer p.Stop()
-			m, err := next(ctx, p)
-			if err == nil && m.Sample == nil {
-				err = fmt.Errorf("%w (%s) sent no sample", child.ErrFailed, work)
-			}
-			return run{sample: m.Sample}, 1, err
+			p.Stop()
+			return run{sample: sample}, 1, nil
 		})
 		if err != nil {
 			return err

@@ -10,11 +10,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/internal/child"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // local runs a work in the server's process: with its store, or its disk alone.
@@ -95,25 +94,14 @@ const diskBytes = 1 << 30
 // ErrWrong is wrapped when answers are wrong.
 var ErrWrong = errors.New("bench: wrong answers")
 
-// LocalMain runs a child that works alone.
+// LocalMain runs a child that works alone: what it is ready with is its sample.
 func LocalMain(ctx context.Context, in io.Reader, out io.Writer) error {
-	p := child.NewPipe(in, out)
-	var job LocalJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	var s *Sample
-	var err error
-	switch job.Work {
-	case Country:
-		s, err = countries(ctx, job)
-	case Fences:
-		s, err = fences(ctx, job)
-	default:
-		err = fmt.Errorf("%w: no work %q in a process of its own", bench.ErrConfig, job.Work)
-	}
-	if err != nil {
-		return p.Fail(err)
-	}
-	return p.Write(fromChild{Sample: s})
+	return harness.ServerMain(ctx, in, out, func(ctx context.Context, job LocalJob, _ func(string)) (harness.Served[command], error) {
+		work := map[string]func(context.Context, LocalJob) (*Sample, error){Country: countries, Fences: fences}[job.Work]
+		if work == nil {
+			return harness.Served[command]{}, fmt.Errorf("%w: no work %q in a process of its own", harness.ErrConfig, job.Work)
+		}
+		s, err := work(ctx, job)
+		return harness.Served[command]{Ready: s, Close: func() {}}, err
+	})
 }

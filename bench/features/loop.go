@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/latency"
 )
 
@@ -27,7 +28,7 @@ type step func(ctx context.Context, rng *rand.Rand) (done, error)
 // steps are the steps of one job, each for a loop of its own.
 type steps struct {
 	all      []step
-	counters func() Counters
+	counters func() bench.Counters
 	close    func()
 }
 
@@ -79,10 +80,10 @@ func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample,
 	}
 	out := &Sample{Latency: latency.New()}
 	err := measure(ctx, job, &phase, &measured, func() error {
-		u, err := bench.UsageSince(began)
+		u, err := harness.UsageSince(began)
 		out.Elapsed, out.CPU = u.Wall-out.Elapsed, u.CPU-out.CPU
 		if s.counters != nil {
-			out.Counters = s.counters().sub(out.Counters)
+			out.Counters = s.counters().Sub(out.Counters)
 		}
 		return err
 	})
@@ -109,7 +110,7 @@ func loop(ctx context.Context, job LoadJob, s *steps, began time.Time) (*Sample,
 // the measured time. That is longer if no step has ended in it.
 func measure(ctx context.Context, job LoadJob, phase *atomic.Int32, measured *atomic.Int64, look func() error) error {
 	defer phase.Store(over)
-	if err := sleep(ctx, job.Warmup); err != nil {
+	if err := harness.Sleep(ctx, job.Warmup); err != nil {
 		return err
 	}
 	if err := look(); err != nil {
@@ -117,22 +118,11 @@ func measure(ctx context.Context, job LoadJob, phase *atomic.Int32, measured *at
 	}
 	phase.Store(measuring)
 	for {
-		if err := sleep(ctx, job.Duration); err != nil {
+		if err := harness.Sleep(ctx, job.Duration); err != nil {
 			return err
 		}
 		if measured.Load() > 0 {
 			return look()
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
 	}
 }

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"net"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // A loop counts the results of its steps, and ends with the first error.
@@ -63,7 +61,7 @@ func TestFences(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer st.Close()
-	c, err := st.Create(collection, store.CollectionOptions{})
+	c, err := st.CreateFeatures(collection, store.CollectionOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,58 +116,4 @@ func TestFences(t *testing.T) {
 	if s := check(); s.Wrong == 0 {
 		t.Error("events out of order were not noticed")
 	}
-}
-
-// A server's answers in RESP are counted, and broken ones are an error.
-func TestRESP(t *testing.T) {
-	const search = "*2\r\n:0\r\n*2\r\n*2\r\n$1\r\na\r\n$2\r\n{}\r\n*3\r\n$1\r\nb\r\n$2\r\n{}\r\n*2\r\n$5\r\ntenth\r\n$1\r\n3\r\n"
-	for text, want := range map[string]reply{
-		search:                          {objects: 2},
-		"*2\r\n:0\r\n*0\r\n":            {},
-		"+OK\r\n":                       {},
-		"$-1\r\n":                       {},
-		"*2\r\n$1\r\na\r\n$2\r\nbc\r\n": {texts: []string{"a", "bc"}},
-	} {
-		got, err := answered(t, text)
-		if err != nil || got.objects != want.objects || strings.Join(got.texts, ",") != strings.Join(want.texts, ",") {
-			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{
-		"-ERR no such key\r\n", "?\r\n", "\r\n", "*x\r\n", "*2\r\n:0\r\n", "$99999999999\r\n", search[:30],
-		strings.Repeat("*1\r\n", 100) + ":1\r\n", "!1\r\n",
-	} {
-		if r, err := answered(t, text); err == nil {
-			t.Errorf("%q: %+v, want an error", text, r)
-		}
-	}
-}
-
-// answered is do's result for a server's text.
-func answered(t *testing.T, text string) (got reply, err error) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		_, _ = c.Read(make([]byte, 100)) // the request
-		_, _ = c.Write([]byte(text))
-	}()
-	c, err := dialRESP(t.Context(), l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = c.do([][]string{{"PING"}}, func(_ int, r *reply) { got = *r })
-	c.close()
-	<-served
-	return got, err
 }

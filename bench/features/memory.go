@@ -2,13 +2,12 @@ package features
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // empty measures the memory of a server without features.
@@ -48,20 +47,6 @@ func taken() (bytes, heap int64, err error) {
 	debug.FreeOSMemory()
 	var of runtime.MemStats
 	runtime.ReadMemStats(&of)
-	bytes, err = resident()
+	bytes, err = harness.Resident("self")
 	return bytes, int64(of.HeapInuse), err
-}
-
-// resident is the memory of this process, shared pages included: proc(5),
-// statm, the second number.
-func resident() (int64, error) {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, err
-	}
-	var size, pages int64
-	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
-		return 0, fmt.Errorf("bench: /proc/self/statm is %q: %w", b, err)
-	}
-	return pages * int64(os.Getpagesize()), nil
 }

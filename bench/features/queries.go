@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // Query is a search for a box, or for the nearest of a point, and how many features
@@ -74,7 +74,7 @@ func choose(ctx context.Context, work string, d *Data, c *store.Collection, seed
 	for tries := 0; len(qs) < n; tries++ {
 		if tries > 100*n {
 			return nil, fmt.Errorf("%w: only %d of %d boxes with %d to %d features were found",
-				bench.ErrConfig, len(qs), n, low, high)
+				harness.ErrConfig, len(qs), n, low, high)
 		}
 		q, ok, err := around(ctx, c, d.Point(rng.IntN(d.Len())), low, high)
 		if err != nil {
@@ -140,7 +140,7 @@ func readQueries(path string) (qs []Query, err error) {
 		return nil, fmt.Errorf("bench: %s: %w", path, err)
 	}
 	if len(qs) == 0 {
-		return nil, fmt.Errorf("%w: %s has no queries", bench.ErrConfig, path)
+		return nil, fmt.Errorf("%w: %s has no queries", harness.ErrConfig, path)
 	}
 	return qs, nil
 }

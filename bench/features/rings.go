@@ -9,8 +9,9 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // collection is the name of the measured collection.
@@ -41,13 +42,9 @@ func openRings(ctx context.Context, job LoadJob) (*steps, error) {
 				_ = c.Close() // Everything is measured already.
 			}
 		},
-		counters: func() (sum Counters) {
+		counters: func() (sum bench.Counters) {
 			for _, c := range clients {
-				n := c.Counters()
-				sum = sum.add(Counters{
-					Searches: n.FastSearches + n.OffloadedSearches, Offloaded: n.OffloadedSearches, FellBack: n.FellBack,
-					Trips: n.RoundTrips, Reads: n.Reads, Bytes: n.BytesRead + n.BytesSent + n.BytesReceived,
-				})
+				sum = sum.Add(bench.CatfishConn{Client: c}.Counters())
 			}
 			return sum
 		},
@@ -113,7 +110,7 @@ func ringSteps(job LoadJob) (func(*catfish.Features) step, error) {
 			}
 		}, err
 	}
-	return nil, fmt.Errorf("%w: no work %q over a ring", bench.ErrConfig, job.Work)
+	return nil, fmt.Errorf("%w: no work %q over a ring", harness.ErrConfig, job.Work)
 }
 
 // judge checks an answer of n features.

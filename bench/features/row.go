@@ -1,9 +1,6 @@
 package features
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
@@ -22,22 +19,7 @@ type Row struct {
 	Clients  int `json:"clients"`
 	InFlight int `json:"in_flight"`
 
-	OpsPerS float64 `json:"ops_per_s"`
-	// OpsPerCore is operations per second that a server's cores were busy: it
-	// excludes the time of other programs.
-	OpsPerCore   float64 `json:"ops_per_core"`
-	FeaturesPerS float64 `json:"features_per_s"` // in answers, or written
-	Results      float64 `json:"results"`        // features per operation
-	MeanUs       float64 `json:"mean_us"`
-	P50Us        float64 `json:"p50_us"`
-	P99Us        float64 `json:"p99_us"`
-	ServerCPU    float64 `json:"server_cpu"` // busy cores
-	ClientCPU    float64 `json:"client_cpu"`
-	Trips        float64 `json:"trips"` // round trips per operation
-	Reads        float64 `json:"reads"`
-	Bytes        float64 `json:"bytes"`
-	Offloaded    float64 `json:"offloaded"` // share, 0 to 1
-	Seconds      float64 `json:"seconds"`   // of loading, restarting
+	Figures
 
 	Memory *MemoryState `json:"memory,omitempty"`
 	// MemoryRatio is resident memory divided by the features' own bytes.
@@ -65,6 +47,26 @@ type Row struct {
 	Machine    bench.Machine `json:"machine"`
 }
 
+// Figures are the measured numbers of a row.
+type Figures struct {
+	OpsPerS float64 `json:"ops_per_s"`
+	// OpsPerCore is operations per second that a server's cores were busy: it
+	// excludes the time of other programs.
+	OpsPerCore   float64 `json:"ops_per_core"`
+	FeaturesPerS float64 `json:"features_per_s"` // in answers, or written
+	Results      float64 `json:"results"`        // features per operation
+	MeanUs       float64 `json:"mean_us"`
+	P50Us        float64 `json:"p50_us"`
+	P99Us        float64 `json:"p99_us"`
+	ServerCPU    float64 `json:"server_cpu"` // busy cores
+	ClientCPU    float64 `json:"client_cpu"`
+	Trips        float64 `json:"trips"` // round trips per operation
+	Reads        float64 `json:"reads"`
+	Bytes        float64 `json:"bytes"`
+	Offloaded    float64 `json:"offloaded"` // share, 0 to 1
+	Seconds      float64 `json:"seconds"`   // of loading, restarting
+}
+
 // run is one round of a row.
 type run struct {
 	sample *Sample
@@ -79,9 +81,9 @@ func (r *runner) newRow(work, way string, inFlight int, runs []run) Row {
 	found, wanted := int64(0), int64(0)
 	for i := range runs {
 		s := runs[i].sample
-		one := Row{ServerCPU: runs[i].server, More: s.More}
+		one := Row{Figures: Figures{ServerCPU: runs[i].server}}
 		one.fill(s)
-		figures = append(figures, one.figures())
+		figures = append(figures, stats.Figures(&one.Figures))
 		row.Runs = append(row.Runs, one.rate(work))
 		found, wanted = found+s.Found, wanted+s.Wanted
 		row.More = s.More
@@ -95,7 +97,7 @@ func (r *runner) newRow(work, way string, inFlight int, runs []run) Row {
 	if way == Tile38 {
 		row.Version = r.version
 	}
-	row.Spread = stats.Summarize(row.figures(), figures)
+	row.Spread = stats.Summarize(stats.Figures(&row.Figures), figures)
 	return row
 }
 
@@ -120,19 +122,9 @@ func (r *Row) fill(s *Sample) {
 	f := bench.OpFiguresOf(s.Latency)
 	r.MeanUs, r.P50Us, r.P99Us = f.MeanUs, f.P50Us, f.P99Us
 	n := s.Counters
-	searches := float64(n.Searches)
-	r.Trips, r.Reads = stats.Ratio(float64(n.Trips), searches), stats.Ratio(float64(n.Reads), searches)
+	searches := float64(n.Fast + n.Offloaded)
+	r.Trips, r.Reads = stats.Ratio(float64(n.RoundTrips), searches), stats.Ratio(float64(n.Reads), searches)
 	r.Bytes, r.Offloaded = stats.Ratio(float64(n.Bytes), searches), stats.Ratio(float64(n.Offloaded), searches)
-}
-
-func (r *Row) figures() []stats.Figure {
-	return []stats.Figure{
-		{Name: "ops_per_s", Value: &r.OpsPerS}, {Name: "ops_per_core", Value: &r.OpsPerCore}, {Name: "features_per_s", Value: &r.FeaturesPerS}, {Name: "results", Value: &r.Results},
-		{Name: "mean_us", Value: &r.MeanUs}, {Name: "p50_us", Value: &r.P50Us}, {Name: "p99_us", Value: &r.P99Us},
-		{Name: "server_cpu", Value: &r.ServerCPU}, {Name: "client_cpu", Value: &r.ClientCPU},
-		{Name: "trips", Value: &r.Trips}, {Name: "reads", Value: &r.Reads}, {Name: "bytes", Value: &r.Bytes},
-		{Name: "offloaded", Value: &r.Offloaded}, {Name: "seconds", Value: &r.Seconds},
-	}
 }
 
 // rate is the figure by which ways of a work are compared.
@@ -141,18 +133,6 @@ func (r *Row) rate(work string) float64 {
 		return r.FeaturesPerS
 	}
 	return r.OpsPerS
-}
-
-// WriteJSON writes the row as a line.
-func (r *Row) WriteJSON(w io.Writer) error {
-	b, err := json.Marshal(r)
-	if err == nil {
-		_, err = w.Write(append(b, '\n'))
-	}
-	if err != nil {
-		return fmt.Errorf("bench: writing a row: %w", err)
-	}
-	return nil
 }
 
 // timed is a sample of a single operation.

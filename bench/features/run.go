@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 )
@@ -17,7 +18,7 @@ import (
 // called with each row as soon as it is complete; note is called with
 // progress. Both are called from Run's goroutine.
 //
-// Errors wrap bench.ErrConfig (nothing was started), child.ErrFailed or
+// Errors wrap harness.ErrConfig (nothing was started), child.ErrFailed or
 // ErrWrong (some answers were wrong: all rows are returned, with their
 // number), or are ctx's cause. Rows that were finished before an error are
 // returned with it. No child outlives the call, and no file.
@@ -81,25 +82,11 @@ type served struct {
 // start starts a server child, and waits until it serves.
 func (r *runner) start(ctx context.Context, job ServerJob, cpus affinity.Set) (*served, error) {
 	began := time.Now()
-	p, err := child.Start(r.spawn, ServerRole, cpus, job, r.note)
+	p, ready, err := harness.Start[ServerReady](ctx, r.spawn, ServerRole, cpus, job, r.note)
 	if err != nil {
 		return nil, err
 	}
-	m, err := next(ctx, p)
-	if err == nil && m.Server == nil {
-		err = fmt.Errorf("%w (server) did not say that it is ready", child.ErrFailed)
-	}
-	if err != nil {
-		p.Stop()
-		return nil, err
-	}
-	return &served{p, *m.Server, time.Since(began)}, nil
-}
-
-func next(ctx context.Context, p *child.Process) (fromChild, error) {
-	var m fromChild
-	err := p.Next(ctx, &m)
-	return m, err
+	return &served{p, ready, time.Since(began)}, nil
 }
 
 // inMemory runs the works of a server without a data directory, and of Tile38.
@@ -185,39 +172,31 @@ func (r *runner) searches(ctx context.Context, work string, srv, other *served) 
 
 // rounds measures each way Repeat times.
 func (r *runner) rounds(work string, ways []string, measure func(way string) (one run, inFlight int, err error)) error {
-	runs := make([][]run, len(ways))
-	for round, at := range bench.Rounds(r.cfg.Repeat, len(ways)) {
-		r.note(fmt.Sprintf("%s by %s: run %d of %d", work, ways[at], round+1, r.cfg.Repeat))
-		one, inFlight, err := measure(ways[at])
-		if err != nil {
-			return fmt.Errorf("%s by %s: %w", work, ways[at], err)
-		}
-		if runs[at] = append(runs[at], one); round == r.cfg.Repeat-1 {
-			r.finish(r.newRow(work, ways[at], inFlight, runs[at]))
-		}
+	names, wayOf, inFlight := make([]string, len(ways)), map[string]string{}, map[string]int{}
+	for i, way := range ways {
+		names[i] = work + " by " + way
+		wayOf[names[i]] = way
 	}
-	return nil
+	return harness.Measure(r.cfg.Repeat, names, r.note, func(name string) (one run, err error) {
+		one, inFlight[name], err = measure(wayOf[name])
+		return one, err
+	}, func(name string, runs []run) {
+		r.finish(r.newRow(work, wayOf[name], inFlight[name], runs))
+	})
 }
 
 // byClient makes a client child run a job.
 func (r *runner) byClient(ctx context.Context, job LoadJob, srv *served) (one run, err error) {
-	p, err := child.Start(r.spawn, ClientRole, r.cfg.ClientCPUs, job, r.note)
+	clients, _, err := harness.StartClients[any](ctx, r.spawn, ClientRole, r.cfg.ClientCPUs, 1, func(int) any { return job }, r.note)
 	if err != nil {
 		return one, err
 	}
-	defer p.Stop()
-	m, err := next(ctx, p)
-	if err == nil && !m.Ready {
-		err = fmt.Errorf("%w (client) did not say that it is ready", child.ErrFailed)
-	}
-	if err == nil {
-		err = p.Send(toClient{Go: true})
-	}
-	if err != nil {
+	defer clients.Stop()
+	if err := clients.Go(); err != nil {
 		return one, err
 	}
 	if job.Work != Load {
-		if err := sleep(ctx, job.Warmup); err != nil {
+		if err := harness.Sleep(ctx, job.Warmup); err != nil {
 			return one, err
 		}
 	}
@@ -225,36 +204,16 @@ func (r *runner) byClient(ctx context.Context, job LoadJob, srv *served) (one ru
 	if err != nil {
 		return one, err
 	}
-	if m, err = next(ctx, p); err == nil && m.Sample == nil {
-		err = fmt.Errorf("%w (client) sent no sample", child.ErrFailed)
-	}
-	if err != nil {
+	if one.sample, err = harness.Await[*Sample](ctx, clients[0], "sample"); err != nil {
 		return one, err
 	}
 	after, err := usageOf(ctx, srv)
-	return run{m.Sample, cores(before, after)}, err
+	one.server = after.Busy(before)
+	return one, err
 }
 
-// cores is the number of a server's busy cores between two readings.
-func cores(before, after bench.Usage) float64 {
-	if wall := after.Wall - before.Wall; wall > 0 {
-		return float64(after.CPU-before.CPU) / float64(wall)
-	}
-	return 0
-}
-
-func usageOf(ctx context.Context, srv *served) (bench.Usage, error) {
-	if err := srv.Send(toServer{Ask: true}); err != nil {
-		return bench.Usage{}, err
-	}
-	m, err := next(ctx, srv.Process)
-	if err == nil && m.Usage == nil {
-		err = fmt.Errorf("%w (server) did not tell its usage", child.ErrFailed)
-	}
-	if err != nil {
-		return bench.Usage{}, err
-	}
-	return *m.Usage, nil
+func usageOf(ctx context.Context, srv *served) (harness.Usage, error) {
+	return harness.Ask[harness.Usage](ctx, srv.Process, command{})
 }
 
 // overRing loads an empty server over a ring: its tree grows by insertions.
@@ -277,16 +236,10 @@ func (r *runner) overRing(ctx context.Context) error {
 	if r.cfg.has(Load) {
 		r.finish(r.newRow(Load, Ring, fillers*fillBatch, []run{one}))
 	}
-	if err := srv.Send(toServer{Weigh: true}); err != nil {
-		return err
-	}
-	m, err := next(ctx, srv.Process)
-	if err == nil && m.Memory == nil {
-		err = fmt.Errorf("%w (server) did not tell what it takes", child.ErrFailed)
-	}
+	m, err := harness.Ask[MemoryState](ctx, srv.Process, command{Weigh: true})
 	if err != nil {
 		return err
 	}
-	r.weighed(Ring, *m.Memory)
+	r.weighed(Ring, m)
 	return nil
 }

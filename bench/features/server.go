@@ -10,69 +10,43 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/internal/child"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 )
 
 // ServerMain runs a server child. It returns when in ends or ctx is done.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
-	p := child.NewPipe(in, out)
-	var job ServerJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	start := startCatfish
-	if job.Tile38 != "" {
-		start = startTile38
-	}
-	s, ready, err := start(ctx, job, p.Note)
-	if err != nil {
-		return p.Fail(err)
-	}
-	defer s.close()
-	if err := p.Write(fromChild{Server: ready}); err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		var cmd toServer
-		if err := p.Read(&cmd); err != nil {
-			return p.Fail(err)
+	return harness.ServerMain(ctx, in, out, func(ctx context.Context, job ServerJob, note func(string)) (harness.Served[command], error) {
+		start := startCatfish
+		if job.Tile38 != "" {
+			start = startTile38
 		}
-		var answer fromChild
-		switch {
-		case cmd.Die:
-			// As by kill -9: it flushes nothing and notifies no client.
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		case cmd.Ask:
-			u, err := s.usage(began)
-			if err != nil {
-				return p.Fail(err)
-			}
-			answer.Usage = &u
-		case cmd.Weigh:
-			if answer.Memory, err = s.weighed(ctx); err != nil {
-				return p.Fail(err)
-			}
-		case cmd.Load != nil:
-			if answer.Sample, err = s.local(ctx, *cmd.Load, began); err != nil {
-				return p.Fail(err)
-			}
+		s, ready, err := start(ctx, job, note)
+		if err != nil {
+			return harness.Served[command]{}, err
 		}
-		if err := p.Write(answer); err != nil {
-			return err
-		}
-	}
-	return nil
+		return harness.Served[command]{Ready: ready, Close: s.close, Answer: func(ctx context.Context, c command) (any, error) {
+			switch {
+			case c.Die:
+				// As by kill -9: it flushes nothing and notifies no client.
+				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			case c.Weigh:
+				return s.weighed(ctx)
+			case c.Load != nil:
+				return s.local(ctx, *c.Load, began)
+			}
+			return s.usage(began)
+		}}, nil
+	})
 }
 
 // server is the measured system, in a server child.
 type server interface {
-	usage(began time.Time) (bench.Usage, error)
+	usage(began time.Time) (harness.Usage, error)
 	// local runs a work in this process.
 	local(ctx context.Context, job LoadJob, began time.Time) (*Sample, error)
 	// weighed returns the current memory.
@@ -176,7 +150,9 @@ func (s *catfishServer) weighed(ctx context.Context) (*MemoryState, error) {
 	return &s.memory, s.weigh(ctx)
 }
 
-func (s *catfishServer) usage(began time.Time) (bench.Usage, error) { return bench.UsageSince(began) }
+func (s *catfishServer) usage(began time.Time) (harness.Usage, error) {
+	return harness.UsageSince(began)
+}
 
 func (s *catfishServer) close() {
 	if s.grpc != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // WriteTable prints rows of one Run as text, work by work. With several rounds
@@ -19,7 +19,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	}
 	r := rows[0]
 	fmt.Fprintf(w, "%d features, server on %s, clients on %s, seed %d, %g s, median of %d, commit %s\n%v\n",
-		r.Features, bench.Cores(r.ServerCPUs), bench.Cores(r.ClientCPUs), r.Seed, r.DurationS, r.Repeat, r.Commit, r.Machine)
+		r.Features, harness.Cores(r.ServerCPUs), harness.Cores(r.ClientCPUs), r.Seed, r.DurationS, r.Repeat, r.Commit, r.Machine)
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Compare(slices.Index(Works, a.Work), slices.Index(Works, b.Work))
@@ -45,12 +45,8 @@ func writeWork(w io.Writer, rows []Row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "way\tin flight\tops/s\t(min-max)\tper core\tfeatures/s\tresults\tp50 us\tp99 us\tserver CPU\tclient CPU\toffloaded\ttrips\treads\tbytes\tseconds\twrong\t")
 	for _, r := range rows {
-		spread := "-"
-		if s, ok := r.Spread["ops_per_s"]; ok {
-			spread = fmt.Sprintf("%.0f-%.0f", s[0], s[1])
-		}
 		fmt.Fprintf(t, "%s\t%d\t%.0f\t%s\t%.0f\t%.0f\t%.2f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%.0f%%\t%.2f\t%.2f\t%.0f\t%.2f\t%d\t\n",
-			r.Way, r.InFlight, r.OpsPerS, spread, r.OpsPerCore, r.FeaturesPerS, r.Results, r.P50Us, r.P99Us, 100*r.ServerCPU, 100*r.ClientCPU,
+			r.Way, r.InFlight, r.OpsPerS, harness.SpreadText(r.Spread, "ops_per_s"), r.OpsPerCore, r.FeaturesPerS, r.Results, r.P50Us, r.P99Us, 100*r.ServerCPU, 100*r.ClientCPU,
 			100*r.Offloaded, r.Trips, r.Reads, r.Bytes, r.Seconds, r.Wrong)
 	}
 	if err := t.Flush(); err != nil {
@@ -61,7 +57,7 @@ func writeWork(w io.Writer, rows []Row) error {
 	for _, r := range rows {
 		names, runs = append(names, r.Way), append(runs, r.Runs)
 	}
-	_, err := io.WriteString(w, bench.WithinText(names, runs))
+	_, err := io.WriteString(w, harness.WithinText(names, runs))
 	return err
 }
 

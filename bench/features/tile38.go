@@ -1,21 +1,18 @@
 package features
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/bench/resp"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // Tile38
@@ -23,7 +20,7 @@ import (
 // Its server is an unchanged program, on the cores of Catfish's, which writes
 // nothing to disk. It gets the same features, as GeoJSON with all properties,
 // and the property Tenth as a field, by which it filters. Clients speak RESP,
-// and send several requests together (resp.go), which is fastest.
+// and send several requests together (package resp), which is fastest.
 
 // tile38Key is the name of the collection.
 const tile38Key = collection
@@ -32,14 +29,12 @@ const tile38Key = collection
 const tile38Limit = "100000"
 
 type tile38Server struct {
-	cmd    *exec.Cmd
-	dir    string
-	ended  chan struct{}
-	output bytes.Buffer
+	*harness.Program
+	dir string
 }
 
 func startTile38(ctx context.Context, job ServerJob, note func(string)) (_ server, _ *ServerReady, err error) {
-	s := &tile38Server{ended: make(chan struct{})}
+	s := &tile38Server{}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -48,19 +43,14 @@ func startTile38(ctx context.Context, job ServerJob, note func(string)) (_ serve
 	if s.dir, err = os.MkdirTemp("", "catfish-tile38-"); err != nil {
 		return nil, nil, err
 	}
-	addr, port, err := freePort()
+	addr, port, err := harness.FreeAddr()
 	if err != nil {
 		return nil, nil, err
 	}
-	s.cmd = exec.Command(job.Tile38, "-h", "127.0.0.1", "-p", port, "-d", s.dir, "--appendonly", "no", "-q")
-	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	if err := s.cmd.Start(); err != nil {
-		s.cmd = nil
-		return nil, nil, fmt.Errorf("bench: starting %s: %w (Tile38 is built from its source, github.com/tidwall/tile38)", job.Tile38, err)
+	if s.Program, err = harness.StartProgram("", nil, s.dir, job.Tile38, "-h", "127.0.0.1", "-p", port, "-d", s.dir, "--appendonly", "no", "-q"); err != nil {
+		return nil, nil, fmt.Errorf("%w (Tile38 is built from its source, github.com/tidwall/tile38)", err)
 	}
-	go func() { _ = s.cmd.Wait(); close(s.ended) }()
-	if err := s.await(ctx, addr); err != nil {
+	if err := s.AwaitAddr(ctx, "tcp", addr); err != nil {
 		return nil, nil, err
 	}
 	ready := &ServerReady{Addr: addr}
@@ -73,42 +63,13 @@ func startTile38(ctx context.Context, job ServerJob, note func(string)) (_ serve
 	return s, ready, nil
 }
 
-func freePort() (addr, port string, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", "", err
-	}
-	defer l.Close()
-	addr = l.Addr().String()
-	_, port, err = net.SplitHostPort(addr)
-	return addr, port, err
-}
-
-// await waits until the program can be connected to.
-func (s *tile38Server) await(ctx context.Context, addr string) error {
-	for {
-		c, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.ended:
-			return fmt.Errorf("bench: Tile38 ended: %v\n%s", s.cmd.ProcessState, s.output.Bytes())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 func version(ctx context.Context, addr string) (string, error) {
-	c, err := dialRESP(ctx, addr)
+	c, err := resp.Dial(ctx, addr)
 	if err != nil {
 		return "", err
 	}
-	defer c.close()
-	var lines []string
-	err = c.do([][]string{{"SERVER"}}, func(_ int, r *reply) { lines = r.texts })
+	defer c.Close()
+	lines, err := c.Texts("SERVER")
 	for i, l := range lines {
 		if l == "tile38_version" && i+1 < len(lines) {
 			return lines[i+1], err
@@ -123,14 +84,14 @@ func (s *tile38Server) load(ctx context.Context, job ServerJob, ready *ServerRea
 	if err != nil {
 		return err
 	}
-	if ready.Memory.Before, err = s.resident(); err != nil {
+	if ready.Memory.Before, err = s.Resident(); err != nil {
 		return err
 	}
-	c, err := dialRESP(ctx, ready.Addr)
+	c, err := resp.Dial(ctx, ready.Addr)
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	start := time.Now()
 	var batch [][]string
 	for i := 0; i < d.Len(); {
@@ -143,7 +104,7 @@ func (s *tile38Server) load(ctx context.Context, job ServerJob, ready *ServerRea
 			}
 			batch = append(batch, []string{"SET", tile38Key, f.ID, "FIELD", Tenth, strconv.Itoa(tenth(i)), "OBJECT", string(text)})
 		}
-		if err := c.do(batch, func(int, *reply) { ready.Features++ }); err != nil {
+		if err := c.Do(batch, func(int, *resp.Reply) { ready.Features++ }); err != nil {
 			return err
 		}
 		if i/noteFeatures != (i-len(batch))/noteFeatures {
@@ -151,63 +112,23 @@ func (s *tile38Server) load(ctx context.Context, job ServerJob, ready *ServerRea
 		}
 	}
 	ready.Took = time.Since(start)
-	ready.Memory.Resident, err = s.resident()
+	ready.Memory.Resident, err = s.Resident()
 	return err
 }
 
-// resident is the memory of the program.
-func (s *tile38Server) resident() (int64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.cmd.Process.Pid))
-	if err != nil {
-		return 0, err
-	}
-	f := strings.Fields(string(b))
-	if len(f) < 2 {
-		return 0, fmt.Errorf("bench: /proc/PID/statm is %q", b)
-	}
-	pages, err := strconv.ParseInt(f[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
-}
-
-// usage is that of the program, from proc(5), stat: utime and stime, fields 14 and
-// 15, in ticks.
-func (s *tile38Server) usage(began time.Time) (bench.Usage, error) {
-	u, err := bench.UsageSince(began)
-	if err != nil {
-		return u, err
-	}
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
-	if err != nil {
-		return u, err
-	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(f) < 13 {
-		return u, fmt.Errorf("bench: /proc/PID/stat is %.80q", b)
-	}
-	const perSecond = 100 // USER_HZ, on all that Go runs on
-	u.CPU = 0
-	for _, field := range f[11:13] {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return u, fmt.Errorf("bench: /proc/PID/stat: %w", err)
-		}
-		u.CPU += time.Duration(n) * time.Second / perSecond
-	}
-	return u, nil
-}
+func (s *tile38Server) usage(began time.Time) (harness.Usage, error) { return s.Usage(began) }
 
 func (s *tile38Server) local(context.Context, LoadJob, time.Time) (*Sample, error) {
-	return nil, fmt.Errorf("%w: Tile38 has no work in its own process", bench.ErrConfig)
+	return nil, fmt.Errorf("%w: Tile38 has no work in its own process", harness.ErrConfig)
 }
 
 func (s *tile38Server) weighed(context.Context) (*MemoryState, error) {
-	return nil, fmt.Errorf("%w: Tile38 is weighed when it has loaded", bench.ErrConfig)
+	return nil, fmt.Errorf("%w: Tile38 is weighed when it has loaded", harness.ErrConfig)
 }
 
 func (s *tile38Server) close() {
-	if s.cmd != nil {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		<-s.ended
+	if s.Program != nil {
+		_ = s.Stop(syscall.SIGTERM)
 	}
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir) // Leftovers are in the temporary directory.
@@ -220,14 +141,14 @@ func openTile38(ctx context.Context, job LoadJob) (*steps, error) {
 	if err != nil {
 		return nil, err
 	}
-	var conns []*respConn
+	var conns []*resp.Conn
 	s := &steps{close: sync.OnceFunc(func() {
 		for _, c := range conns {
-			c.close()
+			c.Close()
 		}
 	})}
 	for range job.Clients {
-		c, err := dialRESP(ctx, job.Addr)
+		c, err := resp.Dial(ctx, job.Addr)
 		if err != nil {
 			s.close()
 			return nil, err
@@ -238,7 +159,7 @@ func openTile38(ctx context.Context, job LoadJob) (*steps, error) {
 	return s, nil
 }
 
-func tile38Step(job LoadJob, c *respConn, qs []Query) step {
+func tile38Step(job LoadJob, c *resp.Conn, qs []Query) step {
 	chosen := make([]*Query, job.InFlight)
 	commands := make([][]string, job.InFlight)
 	return func(_ context.Context, rng *rand.Rand) (d done, err error) {
@@ -246,9 +167,9 @@ func tile38Step(job LoadJob, c *respConn, qs []Query) step {
 			q := &qs[rng.IntN(len(qs))]
 			chosen[i], commands[i] = q, tile38Command(job.Work, q)
 		}
-		err = c.do(commands, func(i int, r *reply) {
+		err = c.Do(commands, func(i int, r *resp.Reply) {
 			d.ops++
-			d.features += r.objects
+			d.features += r.Objects
 			d.wanted += chosen[i].Want
 		})
 		return d, err

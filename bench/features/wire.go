@@ -58,21 +58,12 @@ type MemoryState struct {
 	Heap    int64 `json:"heap"` // Go's, in use, without that before
 }
 
-// toServer is a line to a server child after its job: exactly one field is set.
-type toServer struct {
-	Ask   bool     `json:"ask,omitempty"`
+// command is a line to a server child after its job: at most one field is set. Without
+// any it reports its usage.
+type command struct {
 	Weigh bool     `json:"weigh,omitempty"`
 	Load  *LoadJob `json:"load,omitempty"` // in the server's process
 	Die   bool     `json:"die,omitempty"`  // as by kill -9
-}
-
-// fromChild is a line from a child: exactly one field is set.
-type fromChild struct {
-	Server *ServerReady `json:"server,omitempty"`
-	Usage  *bench.Usage `json:"usage,omitempty"`
-	Memory *MemoryState `json:"memory,omitempty"`
-	Ready  bool         `json:"ready,omitempty"` // client: it waits for go
-	Sample *Sample      `json:"sample,omitempty"`
 }
 
 // LoadJob is the job of a closed loop.
@@ -101,11 +92,6 @@ type LocalJob struct {
 	Duration  time.Duration `json:"duration_ns"`
 }
 
-// toClient is a line to a client child after its job.
-type toClient struct {
-	Go bool `json:"go"`
-}
-
 // Sample is the measurement of one child.
 type Sample struct {
 	Elapsed  time.Duration         `json:"elapsed_ns"`
@@ -113,7 +99,7 @@ type Sample struct {
 	Features int64                 `json:"features"` // in answers, or written
 	Latency  *latency.Distribution `json:"latency"`
 	CPU      time.Duration         `json:"cpu_ns"` // of the child
-	Counters Counters              `json:"counters"`
+	Counters bench.Counters        `json:"counters"`
 	// Wrong answers, and the error of the first.
 	Wrong int64  `json:"wrong"`
 	First string `json:"first,omitempty"`
@@ -123,28 +109,4 @@ type Sample struct {
 	Wanted int64 `json:"wanted"`
 	// More figures of a work, by name.
 	More map[string]float64 `json:"more,omitempty"`
-}
-
-// Counters are of Catfish's clients.
-type Counters struct {
-	Searches  uint64 `json:"searches"`
-	Offloaded uint64 `json:"offloaded"`
-	FellBack  uint64 `json:"fell_back"`
-	Trips     uint64 `json:"trips"`
-	Reads     uint64 `json:"reads"`
-	Bytes     uint64 `json:"bytes"`
-}
-
-func (c Counters) add(o Counters) Counters {
-	return Counters{
-		c.Searches + o.Searches, c.Offloaded + o.Offloaded, c.FellBack + o.FellBack,
-		c.Trips + o.Trips, c.Reads + o.Reads, c.Bytes + o.Bytes,
-	}
-}
-
-func (c Counters) sub(o Counters) Counters {
-	return Counters{
-		c.Searches - o.Searches, c.Offloaded - o.Offloaded, c.FellBack - o.FellBack,
-		c.Trips - o.Trips, c.Reads - o.Reads, c.Bytes - o.Bytes,
-	}
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/rstar"
@@ -30,19 +32,12 @@ type job struct {
 	Clients   int    `json:"clients"`
 }
 
-// command is a later line: exactly one field is set.
+// command is a later line: exactly one field is set. Its answer is what the process holds.
 type command struct {
 	Measure bool `json:"measure,omitempty"`
 	Collect bool `json:"collect,omitempty"` // measure, after a collection
 	Dial    bool `json:"dial,omitempty"`    // client
 	Search  bool `json:"search,omitempty"`  // client: one connection searches, from now on
-}
-
-// answer is a child's line.
-type answer struct {
-	Addr string `json:"addr,omitempty"` // server
-	Held *Held  `json:"held,omitempty"`
-	Done bool   `json:"done,omitempty"`
 }
 
 // pace is the time between two searches of the client that keeps heartbeats
@@ -59,112 +54,78 @@ func raiseFiles(n int) {
 	}
 }
 
-// ServerMain runs a server child.
+// ServerMain runs a server child: it is ready with its address.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
-	p := child.NewPipe(in, out)
-	var j job
-	if err := p.Read(&j); err != nil {
-		return p.Fail(err)
-	}
-	raiseFiles(j.Clients)
-	opts := catfish.ServerOptions{Logger: slog.New(slog.DiscardHandler)}
-	if j.Transport != catfish.TransportTCP {
-		opts.Transports = []string{j.Transport}
-	} else {
-		opts.Transports = []string{} // Plain sockets are always served.
-	}
-	s, err := catfish.NewServer(opts)
-	if err != nil {
-		return p.Fail(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ctx) }()
-	defer func() {
-		s.Close()
-		if err := <-served; err != nil {
-			_ = p.Fail(err)
+	return harness.ServerMain(ctx, in, out, func(ctx context.Context, j job, _ func(string)) (h harness.Served[command], err error) {
+		raiseFiles(j.Clients)
+		opts := catfish.ServerOptions{Logger: slog.New(slog.DiscardHandler)}
+		if j.Transport != catfish.TransportTCP {
+			opts.Transports = []string{j.Transport}
+		} else {
+			opts.Transports = []string{} // Plain sockets are always served.
 		}
-	}()
-	if err := p.Write(answer{Addr: s.Addr()}); err != nil {
-		return err
-	}
-	for {
-		var c command
-		if err := p.Read(&c); err != nil {
-			return p.Fail(err)
-		}
-		h, err := hold(began, c.Collect)
+		s, err := catfish.NewServer(opts)
 		if err != nil {
-			return p.Fail(err)
+			return h, err
 		}
-		if err := p.Write(answer{Held: &h}); err != nil {
-			return err
-		}
-	}
+		served := make(chan error, 1)
+		go func() { served <- s.Serve(ctx) }()
+		return harness.Served[command]{
+			Ready:  s.Addr(),
+			Answer: func(_ context.Context, c command) (any, error) { return hold(began, c.Collect) },
+			Close: func() {
+				s.Close()
+				if err := <-served; err != nil {
+					fmt.Fprintln(os.Stderr, err) // The parent shows it if this child fails.
+				}
+			},
+		}, nil
+	})
 }
 
-// ClientMain runs a child that has some of the connections.
+// ClientMain runs a child that has some of the connections. Its parent commands it, as it
+// does a server.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer) error {
 	began := time.Now()
-	p := child.NewPipe(in, out)
-	var j job
-	if err := p.Read(&j); err != nil {
-		return p.Fail(err)
-	}
-	raiseFiles(j.Clients)
 	ctx, cancel := context.WithCancel(ctx)
 	var searching sync.WaitGroup
 	var clients []*catfish.Client
-	defer func() {
-		cancel()
-		searching.Wait()
-		for _, c := range clients {
-			c.Close()
-		}
-	}()
 	failed := make(chan error, 1)
-	for {
-		var c command
-		if err := p.Read(&c); err != nil {
-			return p.Fail(err)
-		}
-		a := answer{Done: true}
-		switch {
-		case c.Dial:
-			var err error
-			if clients, err = dial(ctx, j); err != nil {
-				return p.Fail(err)
-			}
-		case c.Search:
-			searching.Go(func() {
-				if err := search(ctx, clients[0]); err != nil {
-					failed <- err
+	return harness.ServerMain(ctx, in, out, func(_ context.Context, j job, _ func(string)) (harness.Served[command], error) {
+		raiseFiles(j.Clients)
+		return harness.Served[command]{
+			Answer: func(_ context.Context, c command) (_ any, err error) {
+				switch {
+				case c.Dial:
+					clients, err = dial(ctx, j)
+				case c.Search:
+					searching.Go(func() {
+						if err := search(ctx, clients[0]); err != nil {
+							failed <- err
+						}
+					})
 				}
-			})
-		default:
-			h, err := hold(began, c.Collect)
-			if err != nil {
-				return p.Fail(err)
-			}
-			a.Held = &h
-		}
-		select {
-		case err := <-failed:
-			return p.Fail(err)
-		default:
-		}
-		if err := p.Write(a); err != nil {
-			return err
-		}
-	}
+				select {
+				case err = <-failed:
+				default:
+				}
+				if err != nil {
+					return nil, err
+				}
+				return hold(began, c.Collect)
+			},
+			Close: func() {
+				cancel()
+				searching.Wait()
+				for _, c := range clients {
+					c.Close()
+				}
+			},
+		}, nil
+	})
 }
 
-// dialAtOnce is how many connections are opened at a time: each waits for the
-// server.
-const dialAtOnce = 16
-
-// dial returns the connections that are open, also with an error.
 func dial(ctx context.Context, j job) ([]*catfish.Client, error) {
 	opts := catfish.Options{
 		Transport: j.Transport, Policy: j.Policy, Logger: slog.New(slog.DiscardHandler),
@@ -174,38 +135,13 @@ func dial(ctx context.Context, j job) ([]*catfish.Client, error) {
 	if j.Transport == catfish.TransportTCP {
 		opts.Policy = "tcp"
 	}
-	var (
-		mu      sync.Mutex
-		clients []*catfish.Client
-		first   error
-		group   sync.WaitGroup
-		slots   = make(chan struct{}, dialAtOnce)
-	)
-	for range j.Clients {
-		slots <- struct{}{}
-		mu.Lock()
-		stop := first != nil
-		mu.Unlock()
-		if stop {
-			break
+	return harness.DialAll(j.Clients, func(i int) (*catfish.Client, error) {
+		c, err := catfish.Dial(ctx, j.Addr, opts)
+		if err != nil {
+			return nil, fmt.Errorf("connection %d of %d in this process: %w", i+1, j.Clients, err)
 		}
-		group.Go(func() {
-			defer func() { <-slots }()
-			c, err := catfish.Dial(ctx, j.Addr, opts)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				clients = append(clients, c)
-			} else if first == nil {
-				first = err
-			}
-		})
-	}
-	group.Wait()
-	if first != nil {
-		first = fmt.Errorf("connection %d of %d in this process: %w", len(clients)+1, j.Clients, first)
-	}
-	return clients, first
+		return c, nil
+	})
 }
 
 // search keeps a server awake until ctx is done.

@@ -1,15 +1,12 @@
 package idle
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 )
-
-// ErrConfig is wrapped by Validate's errors.
-var ErrConfig = errors.New("bench: idle connections")
 
 // Config is one measurement for each transport.
 type Config struct {
@@ -29,25 +26,25 @@ const perProcess = 2000
 func (c *Config) Validate() error {
 	switch {
 	case len(c.Transports) == 0:
-		return fmt.Errorf("%w: no transport", ErrConfig)
+		return fmt.Errorf("%w: no transport", harness.ErrConfig)
 	case c.Clients < 1:
-		return fmt.Errorf("%w: %d clients, want 1 or more", ErrConfig, c.Clients)
+		return fmt.Errorf("%w: %d clients, want 1 or more", harness.ErrConfig, c.Clients)
 	case c.Procs < 0 || c.Procs > c.Clients:
-		return fmt.Errorf("%w: %d processes for %d clients, want 0 (default) to %d", ErrConfig, c.Procs, c.Clients, c.Clients)
+		return fmt.Errorf("%w: %d processes for %d clients, want 0 (default) to %d", harness.ErrConfig, c.Procs, c.Clients, c.Clients)
 	case c.Duration < 10*pace:
-		return fmt.Errorf("%w: duration %v, want %v or more", ErrConfig, c.Duration, 10*pace)
+		return fmt.Errorf("%w: duration %v, want %v or more", harness.ErrConfig, c.Duration, 10*pace)
 	}
 	for _, t := range c.Transports {
 		switch t {
 		case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportTCP:
 		default:
-			return fmt.Errorf("%w: transport %q, want shm, soft or tcp", ErrConfig, t)
+			return fmt.Errorf("%w: transport %q, want shm, soft or tcp", harness.ErrConfig, t)
 		}
 	}
 	if s, err := catfish.SchemeByName(c.Policy); err != nil {
-		return fmt.Errorf("%w: %w", ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	} else if s.Poll || s.InMemory {
-		return fmt.Errorf("%w: policy %s polls, so it is never idle", ErrConfig, s.Name)
+		return fmt.Errorf("%w: policy %s polls, so it is never idle", harness.ErrConfig, s.Name)
 	}
 	return nil
 }

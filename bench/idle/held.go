@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // Held are a process's resources at a moment.
@@ -24,14 +24,9 @@ func hold(began time.Time, collect bool) (h Held, err error) {
 	if collect {
 		debug.FreeOSMemory()
 	}
-	// proc(5): size and resident set, in pages.
-	b, err := os.ReadFile("/proc/self/statm")
+	resident, err := harness.Resident("self")
 	if err != nil {
-		return h, fmt.Errorf("bench: memory of this process, which needs Linux: %w", err)
-	}
-	var size, pages int64
-	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
-		return h, fmt.Errorf("bench: /proc/self/statm is %q: %w", b, err)
+		return h, err
 	}
 	files, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -41,12 +36,12 @@ func hold(began time.Time, collect bool) (h Held, err error) {
 	if err != nil {
 		return h, fmt.Errorf("bench: mappings of this process: %w", err)
 	}
-	u, err := bench.UsageSince(began)
+	u, err := harness.UsageSince(began)
 	if err != nil {
 		return h, err
 	}
 	return Held{
-		Resident: pages * int64(os.Getpagesize()), Files: len(files), Mappings: bytes.Count(maps, []byte("\n")),
+		Resident: resident, Files: len(files), Mappings: bytes.Count(maps, []byte("\n")),
 		CPU: u.CPU, At: u.Wall,
 	}, nil
 }

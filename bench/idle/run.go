@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/child"
 )
@@ -14,20 +15,20 @@ import (
 // so do other timers.
 const settle = 2 * time.Second
 
-// Run measures the transports in order. note receives the progress.
-func Run(ctx context.Context, cfg Config, spawn child.Spawn, note func(string)) ([]Row, error) {
+// Run measures the transports in order, and calls done with the row of each. note
+// receives the progress.
+func Run(ctx context.Context, cfg Config, spawn child.Spawn, note func(string), done func(Row)) error {
 	if err := cfg.Validate(); err != nil {
-		return nil, err
+		return err
 	}
-	var rows []Row
 	for _, t := range cfg.Transports {
 		r, err := run(ctx, cfg, t, spawn, note)
 		if err != nil {
-			return rows, fmt.Errorf("%s: %w", t, err)
+			return fmt.Errorf("%s: %w", t, err)
 		}
-		rows = append(rows, r)
+		done(r)
 	}
-	return rows, nil
+	return nil
 }
 
 func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, note func(string)) (Row, error) {
@@ -37,27 +38,20 @@ func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, n
 		row.Policy = "tcp"
 	}
 	j := job{Transport: transport, Policy: cfg.Policy, Clients: cfg.Clients}
-	server, err := child.Start(spawn, ServerRole, nil, j, note)
+	server, addr, err := harness.Start[string](ctx, spawn, ServerRole, nil, j, note)
 	if err != nil {
 		return row, err
 	}
 	defer server.Stop()
-	var ready answer
-	if err := server.Next(ctx, &ready); err != nil {
+	j.Addr = addr
+	clients, _, err := harness.StartClients[any](ctx, spawn, ClientRole, nil, procs, func(i int) any {
+		j.Clients = cfg.Clients*(i+1)/procs - cfg.Clients*i/procs
+		return j
+	}, note)
+	if err != nil {
 		return row, err
 	}
-	j.Addr = ready.Addr
-	var clients []*child.Process
-	for i := range procs {
-		j.Clients = cfg.Clients*(i+1)/procs - cfg.Clients*i/procs
-		c, err := child.Start(spawn, ClientRole, nil, j, note)
-		if err != nil {
-			return row, err
-		}
-		defer c.Stop()
-		clients = append(clients, c)
-	}
-
+	defer clients.Stop()
 	serverBefore, clientBefore, err := measure(ctx, server, clients, true)
 	if err != nil {
 		return row, err
@@ -68,7 +62,7 @@ func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, n
 		return row, err
 	}
 	row.Dialing = time.Since(start).Seconds()
-	if err := pause(ctx, min(settle, cfg.Duration)); err != nil {
+	if err := harness.Sleep(ctx, min(settle, cfg.Duration)); err != nil {
 		return row, err
 	}
 	s, c, err := measure(ctx, server, clients, true)
@@ -90,13 +84,13 @@ func run(ctx context.Context, cfg Config, transport string, spawn child.Spawn, n
 
 // watch returns the shares of a core that the server and all clients' processes
 // use.
-func watch(ctx context.Context, d time.Duration, server *child.Process, clients []*child.Process) (s, c float64, err error) {
-	if err := pause(ctx, min(settle, d)); err != nil {
+func watch(ctx context.Context, d time.Duration, server *child.Process, clients harness.Clients) (s, c float64, err error) {
+	if err := harness.Sleep(ctx, min(settle, d)); err != nil {
 		return 0, 0, err
 	}
 	s0, c0, err := measure(ctx, server, clients, false)
 	if err == nil {
-		err = pause(ctx, d)
+		err = harness.Sleep(ctx, d)
 	}
 	if err != nil {
 		return 0, 0, err
@@ -106,14 +100,12 @@ func watch(ctx context.Context, d time.Duration, server *child.Process, clients 
 }
 
 // measure asks the server, and all clients' processes together.
-func measure(ctx context.Context, server *child.Process, clients []*child.Process, collect bool) (s, c Held, err error) {
+func measure(ctx context.Context, server *child.Process, clients harness.Clients, collect bool) (s, c Held, err error) {
 	cmd := command{Measure: true, Collect: collect}
-	of, err := ask(ctx, []*child.Process{server}, cmd)
-	if err != nil {
+	if s, err = harness.Ask[Held](ctx, server, cmd); err != nil {
 		return s, c, err
 	}
-	s = of[0]
-	of, err = ask(ctx, clients, cmd)
+	of, err := ask(ctx, clients, cmd)
 	for _, h := range of {
 		c = c.add(h)
 	}
@@ -121,32 +113,11 @@ func measure(ctx context.Context, server *child.Process, clients []*child.Proces
 }
 
 // ask sends a command to all, then waits for their answers.
-func ask(ctx context.Context, of []*child.Process, cmd command) ([]Held, error) {
+func ask(ctx context.Context, of harness.Clients, cmd command) ([]Held, error) {
 	for _, p := range of {
 		if err := p.Send(cmd); err != nil {
 			return nil, err
 		}
 	}
-	held := make([]Held, len(of))
-	for i, p := range of {
-		var a answer
-		if err := p.Next(ctx, &a); err != nil {
-			return nil, err
-		}
-		if a.Held != nil {
-			held[i] = *a.Held
-		}
-	}
-	return held, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
+	return harness.Each[Held](ctx, of, "answer")
 }

@@ -1,7 +1,6 @@
 package idle
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -22,6 +21,3 @@ func WriteTable(w io.Writer, rows []Row) error {
 	}
 	return t.Flush()
 }
-
-// WriteJSON writes the row as one line.
-func (r Row) WriteJSON(w io.Writer) error { return json.NewEncoder(w).Encode(r) }

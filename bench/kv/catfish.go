@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
-	records "github.com/catfish-index/catfish/kv"
+	records "github.com/catfish-index/catfish/internal/kv"
 )
 
 // collection is the name of the measured collection.
@@ -48,8 +49,8 @@ type catfishServer struct {
 	began  time.Time
 }
 
-func (s *catfishServer) Version() string             { return "" }
-func (s *catfishServer) Usage() (bench.Usage, error) { return bench.UsageSince(s.began) }
+func (s *catfishServer) Version() string               { return "" }
+func (s *catfishServer) Usage() (harness.Usage, error) { return harness.UsageSince(s.began) }
 
 func (s *catfishServer) Index() (Index, error) {
 	var sum records.Stats

@@ -3,7 +3,7 @@ package kv
 import (
 	"fmt"
 
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // checker checks and counts the values that one goroutine reads. A value must

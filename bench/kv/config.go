@@ -1,15 +1,15 @@
 package kv
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets/ycsb"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // Config says what Run measures. Zero values are replaced by the defaults that
@@ -42,112 +42,81 @@ type Config struct {
 // paper's choice between them, and the default policy.
 var DefaultSchemes = []string{"tcp", "fast", "offload", "offload-cached", "paper", "cost"}
 
-// Limits against typing errors; all far beyond what one machine drives.
-const (
-	maxClients  = 1 << 14
-	maxInFlight = 1 << 12
-	maxBatch    = 1 << 10
-	maxRepeat   = 1000
-
-	maxValueBytes = 1 << 20
-)
+// maxValueBytes is a limit against typing errors.
+const maxValueBytes = 1 << 20
 
 func (c Config) withDefaults() Config {
 	w := &c.Workload
 	if w.Mix == (ycsb.Mix{}) {
 		w.Mix, w.Dist, w.Theta = ycsb.MixA, ycsb.Zipfian, ycsb.Theta
 	}
-	def(&w.Keys, 1_000_000)
-	def(&w.ValueBytes, 32)
-	def(&c.Clients, 8)
-	def(&c.InFlight, 16)
-	def(&c.Batch, 1)
-	def(&c.Procs, 1)
-	def(&c.Warmup, time.Second)
-	def(&c.Duration, 5*time.Second)
-	def(&c.Repeat, 1)
-	def(&c.Transport, catfish.TransportAuto)
+	harness.Default(&w.Keys, 1_000_000)
+	harness.Default(&w.ValueBytes, 32)
+	harness.Default(&c.Clients, 8)
+	harness.Default(&c.InFlight, 16)
+	harness.Default(&c.Batch, 1)
+	harness.Default(&c.Procs, 1)
+	harness.Default(&c.Warmup, time.Second)
+	harness.Default(&c.Duration, 5*time.Second)
+	harness.Default(&c.Repeat, 1)
+	harness.Default(&c.Transport, catfish.TransportAuto)
 	if len(c.Schemes) == 0 {
 		c.Schemes = DefaultSchemes
 	}
 	return c
 }
 
-func def[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
 // Workload is a letter's mix with the usual skew, and the named distribution:
 // empty is YCSB's own, latest for D and zipf for the others. The caller sets
-// Keys, ValueBytes and Seed. Errors wrap bench.ErrConfig.
+// Keys, ValueBytes and Seed. Errors wrap harness.ErrConfig.
 func Workload(mix, dist string) (ycsb.Config, error) {
 	w := ycsb.Config{Dist: ycsb.Zipfian, Theta: ycsb.Theta}
 	var err error
 	if w.Mix, err = ycsb.ParseMix(mix); err != nil {
-		return w, fmt.Errorf("%w: %w", bench.ErrConfig, err)
+		return w, fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
 	if w.Mix == ycsb.MixD {
 		w.Dist = ycsb.Latest
 	}
 	if dist != "" {
 		if w.Dist, err = ycsb.ParseDist(dist); err != nil {
-			return w, fmt.Errorf("%w: %w", bench.ErrConfig, err)
+			return w, fmt.Errorf("%w: %w", harness.ErrConfig, err)
 		}
 	}
 	return w, nil
 }
 
-// Validate checks every value. Errors wrap bench.ErrConfig and name the value and
+// Validate checks every value. Errors wrap harness.ErrConfig and name the value and
 // the range. known lists the schemes that exist.
 func (c Config) Validate(known []string) error {
 	c = c.withDefaults()
-	for i, s := range c.Schemes {
-		if !slices.Contains(known, s) {
-			return fmt.Errorf("%w: unknown scheme %q, want some of %s", bench.ErrConfig, s, strings.Join(known, ", "))
-		}
-		if slices.Contains(c.Schemes[:i], s) {
-			return fmt.Errorf("%w: scheme %q is listed twice", bench.ErrConfig, s)
-		}
+	if err := harness.CheckNames("scheme", c.Schemes, known); err != nil {
+		return err
+	}
+	for _, s := range c.Schemes {
 		if _, err := catfish.SchemeByName(s); err == nil && c.Transport == catfish.TransportTCP && s != c.Transport {
-			return fmt.Errorf("%w: scheme %q cannot run on transport tcp", bench.ErrConfig, s)
+			return fmt.Errorf("%w: scheme %q cannot run on transport tcp", harness.ErrConfig, s)
 		}
-		if n := c.inFlight(s); n < 1 || n > maxInFlight {
-			return fmt.Errorf("%w: in-flight of %s is %d, want 1 to %d", bench.ErrConfig, s, n, maxInFlight)
+		if err := harness.CheckRange("in-flight of "+s, c.inFlight(s), 1, harness.MaxInFlight); err != nil {
+			return err
 		}
 	}
 	if err := c.Workload.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
 	if m := c.Workload.Mix; m.Has(ycsb.Scan) {
-		return fmt.Errorf("%w: mix %v scans keys in their order, which records have none of", bench.ErrConfig, m)
+		return fmt.Errorf("%w: mix %v scans keys in their order, which records have none of", harness.ErrConfig, m)
 	}
-	for _, v := range []struct {
-		name     string
-		value    int
-		min, max int
-	}{
-		{"value-bytes", max(c.Workload.ValueBytes, c.Workload.LargestValueBytes), 1, maxValueBytes},
-		{"clients", c.Clients, 1, maxClients},
-		{"batch", c.Batch, 1, maxBatch},
-		{"client-procs", c.Procs, 1, c.Clients},
-		{"shards", c.Shards, 0, catfish.MaxShards},
-		{"repeat", c.Repeat, 1, maxRepeat},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, v.name, v.value, v.min, v.max)
-		}
-	}
-	// A measured interval needs a few of the kernel's 4 ms ticks.
-	if c.Duration < 10*time.Millisecond {
-		return fmt.Errorf("%w: duration is %v, want at least 10ms", bench.ErrConfig, c.Duration)
-	}
-	if c.Warmup < 0 {
-		return fmt.Errorf("%w: warmup is %v, want 0 or more", bench.ErrConfig, c.Warmup)
-	}
-	return bench.CheckCores(c.ServerCPUs, c.ClientCPUs)
+	return cmp.Or(
+		harness.CheckRange("value-bytes", max(c.Workload.ValueBytes, c.Workload.LargestValueBytes), 1, maxValueBytes),
+		harness.CheckRange("clients", c.Clients, 1, harness.MaxClients),
+		harness.CheckRange("batch", c.Batch, 1, harness.MaxBatch),
+		harness.CheckRange("client-procs", c.Procs, 1, c.Clients),
+		harness.CheckRange("shards", c.Shards, 0, catfish.MaxShards),
+		harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat),
+		harness.CheckDuration(c.Duration), harness.CheckWarmup(c.Warmup),
+		harness.CheckCores(c.ServerCPUs, c.ClientCPUs),
+	)
 }
 
 func (c Config) inFlight(scheme string) int {

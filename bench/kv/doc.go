@@ -1,5 +1,5 @@
 // Package kv measures records by key: Catfish's, and those of competing
-// servers, with the operations of datasets/ycsb. `catfish bench kv` runs it;
+// servers, with the operations of internal/ycsb. `catfish bench kv` runs it;
 // package bench is its counterpart for searches, with the same terms and
 // columns.
 //
@@ -18,7 +18,7 @@
 //	  | <----------------- state
 //	  | close stdin -----------> exit                    exit
 //
-// The messages are in wire.go; package child starts and ends the processes. Every
+// The messages are in wire.go; package harness has the conversation. Every
 // scheme of every round gets a fresh server, the same keys and the same operations.
 //
 // # The load

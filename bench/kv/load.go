@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // load is one client process's goroutines.
@@ -27,7 +27,7 @@ func newLoad(job ClientJob, stores []Store) (*load, error) {
 		if pipelined = pipelined && job.InFlight > 1; pipelined {
 			if job.Batch > 1 {
 				return nil, fmt.Errorf("%w: batch is %d and in-flight %d: %s has one batch in flight for each client",
-					bench.ErrConfig, job.Batch, job.InFlight, job.Scheme)
+					harness.ErrConfig, job.Batch, job.InFlight, job.Scheme)
 			}
 			goroutines, together = 1, job.InFlight
 		}
@@ -55,7 +55,7 @@ type moment struct {
 }
 
 func (l *load) now(began time.Time) (m moment, err error) {
-	u, err := bench.UsageSince(began)
+	u, err := harness.UsageSince(began)
 	for _, s := range l.stores {
 		m.counters = m.counters.Add(s.Counters())
 	}
@@ -102,27 +102,16 @@ func (l *load) run(ctx context.Context, began time.Time) (*Sample, error) {
 // time, whose real length counts, since a busy machine wakes goroutines late.
 func (l *load) measure(ctx context.Context, began time.Time) (first, last moment, err error) {
 	defer l.phase.Store(over)
-	if err = sleepUntil(ctx, time.Now().Add(l.job.Warmup)); err != nil {
+	if err = harness.Sleep(ctx, l.job.Warmup); err != nil {
 		return first, last, err
 	}
 	if first, err = l.now(began); err != nil {
 		return first, last, err
 	}
 	l.phase.Store(measuring)
-	if err = sleepUntil(ctx, first.at.Add(l.job.Duration)); err != nil {
+	if err = harness.Sleep(ctx, time.Until(first.at.Add(l.job.Duration))); err != nil {
 		return first, last, err
 	}
 	last, err = l.now(began)
 	return first, last, err
-}
-
-func sleepUntil(ctx context.Context, t time.Time) error {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

@@ -16,10 +16,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
+	kvmap "github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/mapped"
-	kvmap "github.com/catfish-index/catfish/kv"
 )
 
 // childArg makes this test binary a child process over a fake system: childArg
@@ -110,10 +111,10 @@ func startFake() (Server, error) {
 	return s, nil
 }
 
-func (s *fakeServer) Addr() string                { return s.Listener.Addr().String() }
-func (s *fakeServer) Version() string             { return "1.2" }
-func (s *fakeServer) Usage() (bench.Usage, error) { return bench.UsageSince(s.began) }
-func (s *fakeServer) Index() (Index, error)       { return IndexOf(s.m.Stats()), nil }
+func (s *fakeServer) Addr() string                  { return s.Listener.Addr().String() }
+func (s *fakeServer) Version() string               { return "1.2" }
+func (s *fakeServer) Usage() (harness.Usage, error) { return harness.UsageSince(s.began) }
+func (s *fakeServer) Index() (Index, error)         { return IndexOf(s.m.Stats()), nil }
 
 // Service is the target of net/rpc.
 type Service struct {

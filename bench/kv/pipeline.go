@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // pipeline is next for a Pipeliner: it draws all operations that shall be in

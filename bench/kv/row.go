@@ -1,15 +1,12 @@
 package kv
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"runtime"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/stats"
-	"github.com/catfish-index/catfish/datasets/ycsb"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // Row is what `catfish bench kv` prints for one scheme: a JSON object per
@@ -76,18 +73,6 @@ type Figures struct {
 	LoadFactor float64 `json:"load_factor"` // 0 to 1
 }
 
-// Named lists the figures by their JSON names.
-func (f *Figures) Named() []stats.Figure {
-	return append(f.Figures.Named(),
-		stats.Figure{Name: "pointer_hits", Value: &f.PointerHits},
-		stats.Figure{Name: "pointer_invalid", Value: &f.PointerInvalid},
-		stats.Figure{Name: "kicks_per_insert", Value: &f.Kicks},
-		stats.Figure{Name: "stash_items", Value: &f.Stash},
-		stats.Figure{Name: "stash_most", Value: &f.StashMost},
-		stats.Figure{Name: "load_factor", Value: &f.LoadFactor},
-	)
-}
-
 // newRow turns the runs of one scheme, at least one, into its row.
 func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	w, info := &cfg.Workload, runs[0].clients[0].Info
@@ -107,7 +92,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	var figures [][]stats.Figure
 	for _, o := range runs {
 		f := o.figures(cfg)
-		figures = append(figures, f.Named())
+		figures = append(figures, stats.Figures(&f))
 		row.Runs = append(row.Runs, f.OpsPerS)
 		a := o.answers()
 		row.Checked, row.Wrong = row.Checked+a.Checked, row.Wrong+a.Wrong
@@ -120,7 +105,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 			row.ByOp[ycsb.Kind(k).String()] = bench.OpFiguresOf(l)
 		}
 	}
-	row.Spread = stats.Summarize(row.Figures.Named(), figures)
+	row.Spread = stats.Summarize(stats.Figures(&row.Figures), figures)
 	return row
 }
 
@@ -162,7 +147,8 @@ func (o *outcome) figures(cfg Config) Figures {
 	}
 	f := Figures{Figures: bench.NewFigures(all, c.Counters)}
 	f.OpsPerS, f.ClientUtil = opsPerS, min(1, cores/float64(coresOf(cfg)))
-	f.CPUUtil, f.NetIn, f.NetOut = o.after.Usage.Since(o.before.Usage)
+	use := o.after.Usage.Since(o.before.Usage)
+	f.CPUUtil, f.NetIn, f.NetOut = use.Util, use.NetIn, use.NetOut
 	// Traffic is per call, by the counters' number of calls: a busy core may
 	// put milliseconds between reading the counters and the latencies.
 	asked, calls := float64(c.Fast+c.Offloaded), float64(all.Count())
@@ -186,12 +172,4 @@ func coresOf(cfg Config) int {
 		return n
 	}
 	return runtime.NumCPU()
-}
-
-// WriteJSON writes the row as one line.
-func (r Row) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("bench: writing a row: %w", err)
-	}
-	return nil
 }

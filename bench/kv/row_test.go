@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // goldenRow is a row built from fixed samples: two runs, two processes.
@@ -37,8 +39,8 @@ func goldenRow(scheme string) Row {
 			}
 			o.samples = append(o.samples, s)
 		}
-		o.before.Usage = bench.Usage{Cores: 1}
-		o.after.Usage = bench.Usage{Cores: 1, Wall: 2 * time.Second, CPU: time.Duration(util * 2e9)}
+		o.before.Usage = harness.Usage{Cores: 1}
+		o.after.Usage = harness.Usage{Cores: 1, Wall: 2 * time.Second, CPU: time.Duration(util * 2e9)}
 		o.after.Index = Index{Items: 1000, Inserts: 2000, Kicks: 500, Stash: 1, StashMost: 3, Load: 0.75}
 		if scheme == "redis" {
 			o.server.Version, o.clients[0].Info.Transport, o.after.Index = "7.0.15", "unix", Index{}
@@ -63,7 +65,7 @@ func golden(t *testing.T, file string, got []byte) {
 
 func TestRowJSON(t *testing.T) {
 	var line, indented bytes.Buffer
-	if err := goldenRow("offload-cached").WriteJSON(&line); err != nil {
+	if err := json.NewEncoder(&line).Encode(goldenRow("offload-cached")); err != nil {
 		t.Fatal(err)
 	}
 	if bytes.Count(line.Bytes(), []byte("\n")) != 1 {
@@ -132,7 +134,7 @@ func TestColumns(t *testing.T) {
 	}
 	// Every figure has a median and a spread.
 	var f Figures
-	if got, want := len(f.Named()), len(columns(reflect.TypeFor[Figures]())); got != want {
+	if got, want := len(stats.Figures(&f)), len(columns(reflect.TypeFor[Figures]())); got != want {
 		t.Errorf("%d figures are named, of %d", got, want)
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 )
 
 // Run measures the schemes of cfg, each with a fresh server, in Repeat rounds
-// (bench.Rounds), and returns one row per scheme. spawn starts children of a
+// (harness.Rounds), and returns one row per scheme. spawn starts children of a
 // scheme. After a scheme's last run it calls done with the finished row; note
 // receives the progress. Both are called from Run's goroutine.
 //
-// Errors wrap bench.ErrConfig (nothing was started), child.ErrFailed or
+// Errors wrap harness.ErrConfig (nothing was started), child.ErrFailed or
 // ErrWrong (some scheme gave wrong answers: all rows are returned, with their
 // number), or are ctx's cause. Rows that were finished before an error are
 // returned with it. No child outlives the call.
@@ -27,24 +27,23 @@ func Run(ctx context.Context, cfg Config, spawn func(scheme string) child.Spawn,
 	cfg = cfg.withDefaults()
 	var rows []Row
 	var wrong error
-	runs := make([][]*outcome, len(cfg.Schemes))
-	for i, at := range bench.Rounds(cfg.Repeat, len(cfg.Schemes)) {
-		scheme := cfg.Schemes[at]
-		note(fmt.Sprintf("%s: run %d of %d", scheme, i+1, cfg.Repeat))
+	err := harness.Measure(cfg.Repeat, cfg.Schemes, note, func(scheme string) (*outcome, error) {
 		o, err := runOnce(ctx, cfg, scheme, spawn(scheme), note)
 		if err != nil {
-			return rows, fmt.Errorf("scheme %s: %w", scheme, err)
+			return nil, err
 		}
 		if err := o.wrong(scheme); err != nil {
 			note(err.Error())
 			wrong = errors.Join(wrong, err)
 		}
-		runs[at] = append(runs[at], o)
-		if i == cfg.Repeat-1 {
-			row := newRow(cfg, scheme, runs[at])
-			rows = append(rows, row)
-			done(row)
-		}
+		return o, nil
+	}, func(scheme string, runs []*outcome) {
+		row := newRow(cfg, scheme, runs)
+		rows = append(rows, row)
+		done(row)
+	})
+	if err != nil {
+		return rows, err
 	}
 	return rows, wrong
 }
@@ -62,73 +61,42 @@ type outcome struct {
 func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn, note func(string)) (*outcome, error) {
 	o := new(outcome)
 	tell := func(s string) { note(scheme + ": " + s) }
-	srv, err := child.Start(spawn, ServerRole, cfg.ServerCPUs, cfg.serverJob(scheme), tell)
+	srv, ready, err := harness.Start[ServerReady](ctx, spawn, ServerRole, cfg.ServerCPUs, cfg.serverJob(scheme), tell)
 	if err != nil {
 		return nil, err
 	}
 	defer srv.Stop()
-	m, err := next(ctx, srv)
+	o.server = ready
+	tell(fmt.Sprintf("loading %d keys", cfg.Workload.Keys))
+	clients, could, err := harness.StartClients[ClientReady](ctx, spawn, ClientRole, cfg.ClientCPUs, cfg.Procs, func(i int) any {
+		return cfg.clientJob(scheme, i, ready)
+	}, tell)
 	if err != nil {
 		return nil, err
 	}
-	if m.Server == nil {
-		return nil, fmt.Errorf("%w (server) did not say that it is ready", child.ErrFailed)
-	}
-	o.server = *m.Server
-	var clients []*child.Process
-	defer func() {
-		for _, c := range clients {
-			c.Stop()
-		}
-	}()
-	tell(fmt.Sprintf("loading %d keys", cfg.Workload.Keys))
-	for i := range cfg.Procs {
-		c, err := child.Start(spawn, ClientRole, cfg.ClientCPUs, cfg.clientJob(scheme, i, o.server), tell)
-		if err != nil {
-			return nil, err
-		}
-		clients = append(clients, c)
-	}
-	for _, c := range clients {
-		m, err := next(ctx, c)
-		if err != nil {
-			return nil, err
-		}
-		if m.Client == nil {
-			return nil, fmt.Errorf("%w (client) did not say that it is ready", child.ErrFailed)
-		}
-		o.clients = append(o.clients, *m.Client)
-	}
+	defer clients.Stop()
+	o.clients = could
 	return o, o.measure(ctx, cfg, srv, clients)
 }
 
 // measure starts the clients' load and asks for the server's state at both
 // ends of their measured time. Both states have the server's own time, so that
 // a late parent does not bend the utilisation.
-func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients []*child.Process) (err error) {
+func (o *outcome) measure(ctx context.Context, cfg Config, srv *child.Process, clients harness.Clients) (err error) {
 	start := time.Now()
-	for _, c := range clients {
-		if err := c.Send(toChild{Go: true}); err != nil {
-			return err
-		}
-	}
-	if err := sleepUntil(ctx, start.Add(cfg.Warmup)); err != nil {
+	if err := clients.Go(); err != nil {
 		return err
 	}
-	if o.before, err = stateOf(ctx, srv); err != nil {
+	if err := harness.Sleep(ctx, time.Until(start.Add(cfg.Warmup))); err != nil {
 		return err
 	}
-	for _, c := range clients {
-		m, err := next(ctx, c)
-		if err != nil {
-			return err
-		}
-		if m.Sample == nil {
-			return fmt.Errorf("%w (client) sent no sample", child.ErrFailed)
-		}
-		o.samples = append(o.samples, m.Sample)
+	if o.before, err = harness.Ask[State](ctx, srv, command{Ask: true}); err != nil {
+		return err
 	}
-	o.after, err = stateOf(ctx, srv)
+	if o.samples, err = harness.Each[*Sample](ctx, clients, "sample"); err != nil {
+		return err
+	}
+	o.after, err = harness.Ask[State](ctx, srv, command{Ask: true})
 	return err
 }
 

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/longer"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 var testSchemes = []string{"tcp", "fast", "offload", "piped"}
@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 				}
 				var b bytes.Buffer
 				var again Row
-				if err := r.WriteJSON(&b); err != nil || json.Unmarshal(b.Bytes(), &again) != nil || !reflect.DeepEqual(r, again) {
+				if err := json.NewEncoder(&b).Encode(r); err != nil || json.Unmarshal(b.Bytes(), &again) != nil || !reflect.DeepEqual(r, again) {
 					t.Errorf("%v: %s", err, b.Bytes())
 				}
 			}
@@ -259,12 +259,12 @@ func TestValidate(t *testing.T) {
 		cfg := quickConfig(t, "A")
 		change(&cfg)
 		_, err := runQuick(t, cfg, "")
-		if !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
+		if !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want ErrConfig saying %q", err, says)
 		}
 	}
 	for _, c := range [][2]string{{"G", ""}, {"A", "pareto"}} {
-		if _, err := Workload(c[0], c[1]); !errors.Is(err, bench.ErrConfig) {
+		if _, err := Workload(c[0], c[1]); !errors.Is(err, harness.ErrConfig) {
 			t.Errorf("%q: %v", c, err)
 		}
 	}

@@ -2,48 +2,32 @@ package kv
 
 import (
 	"context"
-	"fmt"
 	"io"
 
-	"github.com/catfish-index/catfish/internal/child"
-	kvmap "github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/bench/harness"
+	kvmap "github.com/catfish-index/catfish/internal/kv"
 )
 
 // ServerMain runs a server child. It returns when in ends or ctx is done.
 func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartServer) error {
-	p := child.NewPipe(in, out)
-	var job ServerJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	srv, err := start(ctx, job, p.Note)
-	if err != nil {
-		return p.Fail(err)
-	}
-	defer srv.Close()
-	if err := p.Write(fromChild{Server: &ServerReady{Addr: srv.Addr(), Version: srv.Version()}}); err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		var cmd toChild
-		if err := p.Read(&cmd); err != nil {
-			return p.Fail(err)
-		}
-		if !cmd.Ask {
-			continue
-		}
-		var s State
-		if s.Usage, err = srv.Usage(); err == nil {
-			s.Index, err = srv.Index()
-		}
+	return harness.ServerMain(ctx, in, out, func(ctx context.Context, job ServerJob, note func(string)) (s harness.Served[command], err error) {
+		srv, err := start(ctx, job, note)
 		if err != nil {
-			return p.Fail(err)
+			return s, err
 		}
-		if err := p.Write(fromChild{State: &s}); err != nil {
-			return err
-		}
-	}
-	return nil
+		return harness.Served[command]{
+			Ready: ServerReady{Addr: srv.Addr(), Version: srv.Version()},
+			Answer: func(context.Context, command) (any, error) {
+				u, err := srv.Usage()
+				if err != nil {
+					return nil, err
+				}
+				x, err := srv.Index()
+				return State{Usage: u, Index: x}, err
+			},
+			Close: func() { srv.Close() },
+		}, nil
+	})
 }
 
 // IndexOf returns the statistics of a collection that rows contain.
@@ -56,26 +40,4 @@ func IndexOf(s kvmap.Stats) Index {
 		x.Load = s.Index.Load()
 	}
 	return x
-}
-
-// next returns a child's next line.
-func next(ctx context.Context, c *child.Process) (fromChild, error) {
-	var m fromChild
-	err := c.Next(ctx, &m)
-	return m, err
-}
-
-// stateOf asks a server child for its state.
-func stateOf(ctx context.Context, c *child.Process) (State, error) {
-	if err := c.Send(toChild{Ask: true}); err != nil {
-		return State{}, err
-	}
-	m, err := next(ctx, c)
-	if err == nil && m.State == nil {
-		err = fmt.Errorf("%w (server) did not tell its state", child.ErrFailed)
-	}
-	if err != nil {
-		return State{}, err
-	}
-	return *m.State, nil
 }

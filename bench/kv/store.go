@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 var (
@@ -62,14 +64,10 @@ type Counters struct {
 }
 
 // Add returns the sum.
-func (c Counters) Add(o Counters) Counters {
-	return Counters{c.Counters.Add(o.Counters), c.PointerHits + o.PointerHits, c.PointerInvalid + o.PointerInvalid}
-}
+func (c Counters) Add(o Counters) Counters { return stats.Sum(c, o) }
 
 // Sub returns what came since o.
-func (c Counters) Sub(o Counters) Counters {
-	return Counters{c.Counters.Sub(o.Counters), c.PointerHits - o.PointerHits, c.PointerInvalid - o.PointerInvalid}
-}
+func (c Counters) Sub(o Counters) Counters { return stats.Difference(c, o) }
 
 // Dialer makes one Store for a job.
 type Dialer func(ctx context.Context, job ClientJob) (Store, error)
@@ -81,7 +79,7 @@ type Server interface {
 	// Version of the program, empty for this one.
 	Version() string
 	// Usage is that of all server processes.
-	Usage() (bench.Usage, error)
+	Usage() (harness.Usage, error)
 	// Index describes the key index; zero if the server does not report it.
 	Index() (Index, error)
 	Close() error

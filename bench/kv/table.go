@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
 )
 
@@ -21,7 +21,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	r := rows[0]
 	fmt.Fprintf(w, "YCSB mix %s, %s, %d keys, values of %d B\n", r.Mix, r.Dist, r.Keys, r.ValueBytes)
 	fmt.Fprintf(w, "%d clients in %d process(es), reads %s, server on %s, clients on %s\n",
-		r.Clients, r.Procs, reads(r.Batch), bench.Cores(r.ServerCPUs), bench.Cores(r.ClientCPUs))
+		r.Clients, r.Procs, reads(r.Batch), harness.Cores(r.ServerCPUs), harness.Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
 		r.Seed, r.DurationS, r.WarmupS, r.Repeat, r.Commit)
 	for _, l := range devices(rows) {
@@ -33,12 +33,8 @@ func WriteTable(w io.Writer, rows []Row) error {
 		"offloaded", "trips", "reads", "bytes", "restarts", "torn", "hits", "invalid", "kicks", "stash", "load", "wrong", "",
 	}, "\t"))
 	for _, r := range rows {
-		spread := "-"
-		if s, ok := r.Spread["ops_per_s"]; ok {
-			spread = fmt.Sprintf("%.0f-%.0f", s[0], s[1])
-		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%s\t%d\t\n",
-			r.Scheme, r.Transport, shardsOf(&r), r.InFlight, r.OpsPerS, spread, r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
+			r.Scheme, r.Transport, shardsOf(&r), r.InFlight, r.OpsPerS, harness.SpreadText(r.Spread, "ops_per_s"), r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
 			100*r.CPUUtil, 100*r.ClientUtil, inside(&r), r.Wrong)
 	}
 	if err := t.Flush(); err != nil {
@@ -49,7 +45,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	for _, r := range rows {
 		names, runs = append(names, r.Scheme), append(runs, r.Runs)
 	}
-	if _, err := io.WriteString(w, bench.WithinText(names, runs)); err != nil {
+	if _, err := io.WriteString(w, harness.WithinText(names, runs)); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
@@ -122,7 +118,7 @@ func WriteRatios(w io.Writer, rows []Row, columns []string) error {
 }
 
 func ratio(r, by *Row) string {
-	if times, stderr, ok := bench.Within(r.Runs, by.Runs); ok {
+	if times, stderr, ok := harness.Within(r.Runs, by.Runs); ok {
 		return fmt.Sprintf("%.2f +- %.2f", times, stderr)
 	}
 	return fmt.Sprintf("%.2f", stats.Ratio(r.OpsPerS, by.OpsPerS))

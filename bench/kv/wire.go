@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // The roles of children.
@@ -63,10 +64,10 @@ type ClientReady struct {
 	Info bench.Info `json:"info"`
 }
 
-// State is a server child's answer to Ask.
+// State is a server child's answer to a command.
 type State struct {
-	Usage bench.Usage `json:"usage"`
-	Index Index       `json:"index"`
+	Usage harness.Usage `json:"usage"`
+	Index Index         `json:"index"`
 }
 
 // Sample is one client process's measurement.
@@ -94,16 +95,7 @@ func (a Answers) Add(o Answers) Answers {
 	return Answers{a.Checked + o.Checked, a.Wrong + o.Wrong, a.First}
 }
 
-// toChild is a line to a child after its job: exactly one field is set.
-type toChild struct {
-	Go  bool `json:"go,omitempty"`  // client: begin
-	Ask bool `json:"ask,omitempty"` // server: report the state
-}
-
-// fromChild is a line from a child: exactly one field is set.
-type fromChild struct {
-	Server *ServerReady `json:"server,omitempty"`
-	Client *ClientReady `json:"client,omitempty"`
-	State  *State       `json:"state,omitempty"`
-	Sample *Sample      `json:"sample,omitempty"`
+// command is a line to a server child after its job.
+type command struct {
+	Ask bool `json:"ask"` // report the state
 }

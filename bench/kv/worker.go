@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/datasets/ycsb"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // worker is one goroutine's closed loop. Its measurements are read when it has

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // maps is a Store that is a map.

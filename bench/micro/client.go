@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
 )
@@ -20,7 +20,7 @@ type requester interface {
 	// nothing.
 	request(ctx context.Context) error
 	// end compares the bytes that the requests brought to the client, or makes
-	// those that they wrote visible to the server. Errors wrap ErrCorrupt.
+	// those that they wrote visible to the server. Errors wrap rdmaprobe.ErrCorrupt.
 	end(ctx context.Context) error
 	device() string
 	// spun is the time spent spinning for completions so far.
@@ -31,41 +31,16 @@ type requester interface {
 // ClientMain runs a client child. It returns after the last measurement, when
 // in ends, when ctx is done or a request fails.
 func ClientMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p := child.NewPipe(in, out)
-	var job clientJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	r, err := dial(ctx, job, open)
-	if err != nil {
-		return p.Fail(err)
-	}
-	defer r.close()
-	if err := p.Write(fromChild{Client: &clientReady{Device: r.device()}}); err != nil {
-		return err
-	}
-	lets := make(chan struct{})
-	go func() { // The process ends with its input.
-		defer cancel()
-		for {
-			var m toChild
-			if p.Read(&m) != nil {
-				return
-			}
-			select {
-			case lets <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
+	return harness.ClientMain(ctx, in, out, func(ctx context.Context, job clientJob, _ func(string), atEnd func(func())) (w harness.Work, err error) {
+		r, err := dial(ctx, job, open)
+		if err != nil {
+			return w, err
 		}
-	}()
-	err = measureAll(ctx, job, r, p, lets)
-	if ctx.Err() != nil {
-		return nil // The parent knows the reason.
-	}
-	return p.Fail(err)
+		atEnd(r.close)
+		return harness.Work{Ready: clientReady{Device: r.device()}, Run: func(ctx context.Context, p *child.Pipe, again <-chan struct{}) error {
+			return measureAll(ctx, job, r, p, again)
+		}}, nil
+	})
 }
 
 func dial(ctx context.Context, job clientJob, open Opener) (requester, error) {
@@ -75,14 +50,15 @@ func dial(ctx context.Context, job clientJob, open Opener) (requester, error) {
 	return newVerbs(ctx, job, open)
 }
 
-func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, lets <-chan struct{}) error {
+func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, again <-chan struct{}) error {
 	began, seed := time.Now(), uint64(initial)
 	for _, size := range job.Sizes {
 		for range job.Repeat {
-			seed++
-			// The server compares the last run's bytes first.
-			if err := wait(ctx, lets); err != nil {
-				return err
+			if seed++; seed > initial+1 {
+				// The server compares the last run's bytes first.
+				if err := wait(ctx, again); err != nil {
+					return err
+				}
 			}
 			if err := r.begin(ctx, size, seed); err != nil {
 				return err
@@ -90,13 +66,13 @@ func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, 
 			if _, _, err := loop(ctx, r, job.Duration/warmup); err != nil {
 				return err
 			}
-			if err := p.Write(fromChild{Warm: true}); err != nil {
+			if err := harness.Say(p, "warm", true); err != nil {
 				return err
 			}
-			if err := wait(ctx, lets); err != nil {
+			if err := wait(ctx, again); err != nil {
 				return err
 			}
-			from, err := bench.UsageSince(began)
+			from, err := harness.UsageSince(began)
 			if err != nil {
 				return err
 			}
@@ -105,17 +81,16 @@ func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, 
 			if err != nil {
 				return err
 			}
-			to, err := bench.UsageSince(began)
+			to, err := harness.UsageSince(began)
 			if err != nil {
 				return err
 			}
-			to.CPU = max(from.CPU, to.CPU-(r.spun()-spun)) // Ticks, as bench says.
+			to.CPU = max(from.CPU, to.CPU-(r.spun()-spun)) // Ticks, as harness says.
 			if err := r.end(ctx); err != nil {
 				return err
 			}
-			o := &run{Bytes: size, Seed: seed, Elapsed: elapsed, Latency: seen}
-			o.Util, _, _ = to.Since(from)
-			if err := p.Write(fromChild{Run: o}); err != nil {
+			o := &run{Bytes: size, Seed: seed, Elapsed: elapsed, Latency: seen, Util: to.Since(from).Util}
+			if err := harness.Say(p, "run", o); err != nil {
 				return err
 			}
 		}

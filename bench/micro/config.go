@@ -1,11 +1,13 @@
 package micro
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 )
 
@@ -36,11 +38,9 @@ const (
 	// patience bounds the wait for a request, without the time of its bytes:
 	// far above rdma.PeerTimeout, after which a provider has given up.
 	patience = 10 * time.Second
-	// minDuration and maxDuration are limits against typing errors, as is
-	// maxRepeat.
+	// minDuration and maxDuration are limits against typing errors.
 	minDuration = time.Millisecond
 	maxDuration = time.Hour
-	maxRepeat   = 1000
 )
 
 // Sizes are those of the paper's figure 9, in bytes: 2 to 8 Mi by powers of
@@ -78,57 +78,38 @@ func (c Config) withDefaults() Config {
 	if len(c.Sizes) == 0 {
 		c.Sizes = Sizes()
 	}
-	if c.Duration == 0 {
-		c.Duration = DefaultDuration
-	}
-	if c.Repeat == 0 {
-		c.Repeat = 1
-	}
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:0"
-	}
+	harness.Default(&c.Duration, DefaultDuration)
+	harness.Default(&c.Repeat, 1)
+	harness.Default(&c.Listen, "127.0.0.1:0")
 	return c
 }
 
-// Validate checks every value. Errors wrap bench.ErrConfig and name the value
+// Validate checks every value. Errors wrap harness.ErrConfig and name the value
 // and the limit.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	if !slices.Contains(Ops, c.Op) {
-		return fmt.Errorf("%w: operation %q, want tcp, read or write", bench.ErrConfig, c.Op)
+		return fmt.Errorf("%w: operation %q, want tcp, read or write", harness.ErrConfig, c.Op)
 	}
 	want := []string{"shm", "soft", "ofi"}
 	if c.Op == TCP {
 		want = []string{"tcp"}
 	}
 	if !slices.Contains(want, c.Transport) {
-		return fmt.Errorf("%w: transport %q of operation %s, want one of %q", bench.ErrConfig, c.Transport, c.Op, want)
+		return fmt.Errorf("%w: transport %q of operation %s, want one of %q", harness.ErrConfig, c.Transport, c.Op, want)
 	}
 	for _, n := range c.Sizes {
 		if n < 1 || n > MaxBytes {
-			return fmt.Errorf("%w: size is %d, want 1 to %d bytes", bench.ErrConfig, n, MaxBytes)
+			return fmt.Errorf("%w: size is %d, want 1 to %d bytes", harness.ErrConfig, n, MaxBytes)
 		}
 	}
 	if c.Duration < minDuration || c.Duration > maxDuration {
-		return fmt.Errorf("%w: duration is %v, want %v to %v", bench.ErrConfig, c.Duration, minDuration, maxDuration)
-	}
-	if c.Repeat < 1 || c.Repeat > maxRepeat {
-		return fmt.Errorf("%w: repeat is %d, want 1 to %d", bench.ErrConfig, c.Repeat, maxRepeat)
+		return fmt.Errorf("%w: duration is %v, want %v to %v", harness.ErrConfig, c.Duration, minDuration, maxDuration)
 	}
 	if c.Rate < 0 {
-		return fmt.Errorf("%w: rate is %d bit/s, want 0 or more", bench.ErrConfig, c.Rate)
+		return fmt.Errorf("%w: rate is %d bit/s, want 0 or more", harness.ErrConfig, c.Rate)
 	}
-	avail, err := affinity.Available()
-	if err == nil {
-		err = c.ServerCPUs.Within(avail)
-	}
-	if err == nil {
-		err = c.ClientCPUs.Within(avail)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
-	}
-	return nil
+	return cmp.Or(harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat), harness.CheckCores(c.ServerCPUs, c.ClientCPUs))
 }
 
 // largest is the largest size.

@@ -16,11 +16,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/netns"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdmaprobe"
 )
 
 // childArg makes this test binary a child: childArg ROLE FAULT CPUS.
@@ -252,10 +254,10 @@ func TestWrongBytes(t *testing.T) {
 		fault string
 		says  string
 	}{
-		{Read, "short", "(micro-client): micro: wrong bytes arrived: byte 63, of the request's 64"},
-		{Read, "long", "byte 64, behind the request's 64"},
-		{Write, "short", "(micro-server): micro: wrong bytes arrived: byte 63, of the request's 64"},
-		{Write, "long", "byte 64, behind the request's 64"},
+		{Read, "short", "(micro-client): rdmaprobe: wrong bytes arrived: request 0, byte 63 of the request's bytes"},
+		{Read, "long", "byte 64 behind the request's bytes"},
+		{Write, "short", "(micro-server): rdmaprobe: wrong bytes arrived: request 0, byte 63 of the request's bytes"},
+		{Write, "long", "byte 64 behind the request's bytes"},
 	} {
 		// The first size fills the bytes that a longer one would change.
 		cfg := Config{Op: c.op, Transport: "shm", Sizes: []int{64}, Duration: time.Millisecond}
@@ -288,7 +290,7 @@ func TestSocketFindsWrongAnswer(t *testing.T) {
 		}
 	}
 	s.asks[0]-- // As if the last answer were to the request before.
-	if err := s.end(t.Context()); !errors.Is(err, ErrCorrupt) {
+	if err := s.end(t.Context()); !errors.Is(err, rdmaprobe.ErrCorrupt) {
 		t.Errorf("the answer to another request: %v", err)
 	}
 	// More bytes than the server has.
@@ -319,7 +321,7 @@ func TestRunFails(t *testing.T) {
 		cfg := good
 		change(&cfg)
 		err := Run(t.Context(), cfg, nil, nil, nil)
-		if text := strings.ReplaceAll(fmt.Sprint(err), "µ", "u"); !errors.Is(err, bench.ErrConfig) || !strings.Contains(text, says) {
+		if text := strings.ReplaceAll(fmt.Sprint(err), "µ", "u"); !errors.Is(err, harness.ErrConfig) || !strings.Contains(text, says) {
 			t.Errorf("%v\n  does not say %q", err, says)
 		}
 	}
@@ -354,7 +356,7 @@ func TestNewRow(t *testing.T) {
 		}
 		runs = append(runs, outcome{
 			run: run{Bytes: 1000, Latency: l, Elapsed: time.Duration(us*us) * time.Microsecond, Util: 0.5},
-			to:  bench.Usage{CPU: time.Second, Wall: 2 * time.Second, Cores: 1, NetIn: 2000, NetOut: 4000},
+			to:  harness.Usage{CPU: time.Second, Wall: 2 * time.Second, Cores: 1, NetIn: 2000, NetOut: 4000},
 		})
 	}
 	r := newRow(Config{Op: Read, Transport: "shm"}, "d", runs)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
 )
 
@@ -37,7 +38,7 @@ type Row struct {
 // outcome is one run of one size.
 type outcome struct {
 	run
-	from, to bench.Usage // of the server
+	from, to harness.Usage // of the server
 }
 
 // newRow takes the run whose mean is the median; of an even number the faster
@@ -59,6 +60,7 @@ func newRow(cfg Config, device string, runs []outcome) Row {
 	r.OpsPerS = float64(f.Count) / o.Elapsed.Seconds()
 	r.MBPerS = r.OpsPerS * float64(o.Bytes) / 1e6
 	r.ClientUtil = o.Util
-	r.ServerUtil, r.NetIn, r.NetOut = o.to.Since(o.from)
+	use := o.to.Since(o.from)
+	r.ServerUtil, r.NetIn, r.NetOut = use.Util, use.NetIn, use.NetOut
 	return r
 }

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/rdma/shm"
-	"github.com/catfish-index/catfish/rdma/soft"
 )
 
 // Opener opens the device of a transport.
@@ -33,7 +33,7 @@ func OpenDevice(transport string, f bench.Fabric) (rdma.Device, error) {
 		return ofi.Open(ofi.Options{Provider: f.Provider, Device: f.Device, Addr: f.Addr,
 			Log: slog.New(slog.DiscardHandler)})
 	}
-	return nil, fmt.Errorf("%w: transport %q has no device", bench.ErrConfig, transport)
+	return nil, fmt.Errorf("%w: transport %q has no device", harness.ErrConfig, transport)
 }
 
 // initial is the seed of a server's memory at first.
@@ -49,55 +49,29 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer, open Opener) e
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began := time.Now()
-	p := child.NewPipe(in, out)
-	var job serverJob
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	var ready serverReady
-	var memory *target
-	var err error
-	if job.Op == TCP {
-		var l *answerer
-		if l, err = listen(ctx, job); err == nil {
-			defer l.close()
-			ready.Addr = l.addr()
-		}
-	} else {
-		if memory, err = openTarget(ctx, job, open); err == nil {
-			defer memory.close()
-			ready.Addr, ready.Remote = memory.ln.Addr(), memory.mem.Remote()
-		}
-	}
-	if err != nil {
-		return p.Fail(err)
-	}
-	if err := p.Write(fromChild{Server: &ready}); err != nil {
-		return err
-	}
-	for {
-		var m toChild
-		if err := p.Read(&m); err != nil {
-			return p.Fail(err)
-		}
-		var answer fromChild
-		switch {
-		case m.Usage:
-			u, err := bench.UsageSince(began)
+	return harness.ServerMain(ctx, in, out, func(ctx context.Context, job serverJob, _ func(string)) (s harness.Served[command], err error) {
+		if job.Op == TCP {
+			l, err := listen(ctx, job)
 			if err != nil {
-				return p.Fail(err)
+				return s, err
 			}
-			answer.Usage = &u
-		case m.Check != nil && memory != nil:
-			if err := memory.check(ctx, *m.Check); err != nil {
-				return p.Fail(err)
+			s.Ready, s.Close = serverReady{Addr: l.addr()}, l.close
+			s.Answer = func(context.Context, command) (any, error) { return harness.UsageSince(began) }
+			return s, nil
+		}
+		memory, err := openTarget(ctx, job, open)
+		if err != nil {
+			return s, err
+		}
+		s.Ready, s.Close = serverReady{Addr: memory.ln.Addr(), Remote: memory.mem.Remote()}, memory.close
+		s.Answer = func(ctx context.Context, c command) (any, error) {
+			if c.Check != nil {
+				return true, memory.check(ctx, *c.Check)
 			}
-			answer.Right = true
+			return harness.UsageSince(began)
 		}
-		if err := p.Write(answer); err != nil {
-			return err
-		}
-	}
+		return s, nil
+	})
 }
 
 // target is the memory that clients read and write.
@@ -167,7 +141,7 @@ func (t *target) accept(ctx context.Context) {
 // the memory with its expected contents.
 func (t *target) check(ctx context.Context, c check) error {
 	if c.Bytes < 0 || c.Bytes > len(t.want)-guard {
-		return fmt.Errorf("%w: a check of %d bytes, want 0 to %d", bench.ErrConfig, c.Bytes, len(t.want)-guard)
+		return fmt.Errorf("%w: a check of %d bytes, want 0 to %d", harness.ErrConfig, c.Bytes, len(t.want)-guard)
 	}
 	got, err := rdmaprobe.Next(ctx, nil, t.recv, t.events[:], t.patience)
 	if err != nil {
@@ -175,10 +149,10 @@ func (t *target) check(ctx context.Context, c check) error {
 	}
 	if e := got[0]; e.Op != rdma.OpRecv || e.Imm != uint32(c.Seed) || e.Bytes != 0 {
 		return fmt.Errorf("%w: event %v with immediate %d and %d bytes, want %d and 0",
-			ErrCorrupt, e.Op, e.Imm, e.Bytes, uint32(c.Seed))
+			rdmaprobe.ErrCorrupt, e.Op, e.Imm, e.Bytes, uint32(c.Seed))
 	}
 	rdmaprobe.Fill(t.want[:c.Bytes], c.Seed)
-	return compare(t.mem.Bytes()[:len(t.want)], t.want, c.Bytes)
+	return rdmaprobe.Compare(t.mem.Bytes()[:len(t.want)], t.want, len(t.want), c.Bytes)
 }
 
 func (t *target) close() {

@@ -120,7 +120,7 @@ func (s *socket) request(context.Context) error {
 // end compares the last answer.
 func (s *socket) end(context.Context) error {
 	at := int(s.asks[0])
-	return compare(s.buf, s.bytes[at:at+len(s.buf)], len(s.buf))
+	return rdmaprobe.Compare(s.buf, s.bytes[at:at+len(s.buf)], len(s.buf), len(s.buf))
 }
 
 func (s *socket) device() string {

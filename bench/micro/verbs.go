@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
-	"github.com/catfish-index/catfish/rdma"
 )
 
 // verbs reads or writes the first bytes of a server's memory.
@@ -101,7 +101,7 @@ func (v *verbs) end(ctx context.Context) error {
 		}
 		return nil
 	}
-	return compare(v.mem.Bytes()[:len(v.want)], v.want, v.size)
+	return rdmaprobe.Compare(v.mem.Bytes()[:len(v.want)], v.want, len(v.want), v.size)
 }
 
 func (v *verbs) device() string {

@@ -6,7 +6,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // The roles of children.
@@ -66,19 +66,8 @@ type check struct {
 	Seed  uint64 `json:"seed"`
 }
 
-// toChild is a line to a child after its job: exactly one field is set.
-type toChild struct {
-	Go    bool   `json:"go,omitempty"`    // client: warm up, then measure
-	Usage bool   `json:"usage,omitempty"` // server: report the usage
-	Check *check `json:"check,omitempty"` // server: answers Right
-}
-
-// fromChild is a line from a child: exactly one field is set.
-type fromChild struct {
-	Server *serverReady `json:"server,omitempty"`
-	Client *clientReady `json:"client,omitempty"`
-	Warm   bool         `json:"warm,omitempty"` // client: waits for Go
-	Run    *run         `json:"run,omitempty"`
-	Usage  *bench.Usage `json:"usage,omitempty"`
-	Right  bool         `json:"right,omitempty"`
+// command is a line to a server child after its job. Without a check it reports its
+// usage.
+type command struct {
+	Check *check `json:"check,omitempty"`
 }

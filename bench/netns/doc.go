@@ -12,6 +12,9 @@
 // sends, headers included; it adds no delay, and the machine's processors do
 // the work of a card, on the sender's core.
 //
+// A Switch joins more namespaces, without a rate, and can cut and delay what goes from
+// one to another; it needs ip and /dev/net/tun, and no module of tc.
+//
 // It needs root and iproute2 (ip and tc); Available says what is missing.
 // Close removes everything. A killed process cannot: Clean finds and removes
 // the namespaces of dead processes.

@@ -94,11 +94,11 @@ func New(ctx context.Context, rate int64) (*Link, error) {
 	if rate < MinRate || rate > MaxRate {
 		return nil, fmt.Errorf("netns: rate is %d bit/s, want %d to %d", rate, MinRate, int64(MaxRate))
 	}
-	start, err := startOf(os.Getpid())
+	name, err := newName()
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{Rate: rate, name: fmt.Sprintf("%s%d-%d-%d-", prefix, os.Getpid(), start, made.Add(1))}
+	l := &Link{Rate: rate, name: name}
 	burst := Burst(rate)
 	s, c := l.Namespace(Server), l.Namespace(Client)
 	bucket := []string{
@@ -131,8 +131,17 @@ func Burst(rate int64) int64 {
 	return max(minBurst, int64(float64(rate)/8*burstTime.Seconds()))
 }
 
-// made numbers the links of this process.
+// made numbers the links and switches of this process.
 var made atomic.Int64
+
+// newName begins the names of the namespaces of a link or a switch.
+func newName() (string, error) {
+	start, err := startOf(os.Getpid())
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s%d-%d-%d-", prefix, os.Getpid(), start, made.Add(1)), nil
+}
 
 // Namespace is the name of a side's namespace.
 func (l *Link) Namespace(side Side) string { return l.name + string(side) }
@@ -144,9 +153,15 @@ func (l *Link) Enter(side Side, cmd *exec.Cmd) error {
 		return fmt.Errorf("netns: %w", err)
 	}
 	// ip replaces itself by the program, so the process is still cmd's.
-	cmd.Args = append([]string{"ip", "netns", "exec", l.Namespace(side), cmd.Path}, cmd.Args[1:]...)
+	cmd.Args = append(Inside(l.Namespace(side), cmd.Path), cmd.Args[1:]...)
 	cmd.Path = ip
 	return nil
+}
+
+// Inside is the command line that runs a program in a namespace. The process of ip is that
+// of the program.
+func Inside(namespace string, args ...string) []string {
+	return append([]string{"ip", "netns", "exec", namespace}, args...)
 }
 
 // Close removes the namespaces, and with them devices and buckets, once

@@ -20,5 +20,5 @@
 // sim instead.
 //
 // Assumptions where the paper is silent stand with each Experiment, and in
-// docs/paper.md.
+// docs/research/paper.md.
 package paper

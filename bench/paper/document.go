@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/report"
 )
 
@@ -54,7 +55,7 @@ func (r Report) Document() *report.Document {
 			{Name: "command", Value: r.Command},
 			{Name: "commit", Value: s.Commit},
 			{Name: "machine", Value: m.String()},
-			{Name: "cores", Value: "server on " + bench.Cores(s.ServerCPUs) + ", clients on " + bench.Cores(s.ClientCPUs)},
+			{Name: "cores", Value: "server on " + harness.Cores(s.ServerCPUs) + ", clients on " + harness.Cores(s.ClientCPUs)},
 			{Name: "workload", Value: fmt.Sprintf("%d objects, %d requests a client%s after a tenth as many"+
 				" for warming up, %d under way per client, median of %d, seed %d",
 				s.Objects, s.Requests, r.atMost(), s.InFlight, s.Repeat, s.Seed)},

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/sim"
 	library "github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -76,7 +77,7 @@ func TestKnobsReachRuns(t *testing.T) {
 		t.Errorf("facts %q", facts)
 	}
 	s.Backoff.T = 7
-	if err := Validate(s, Experiments, []Network{Host}, []int{1}, library.Schemes()[1:]); !errors.Is(err, bench.ErrConfig) ||
+	if err := Validate(s, Experiments, []Network{Host}, []int{1}, library.Schemes()[1:]); !errors.Is(err, harness.ErrConfig) ||
 		!strings.Contains(err.Error(), "T is 7") {
 		t.Error(err)
 	}

@@ -2,7 +2,6 @@ package paper
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,22 +34,11 @@ const MicroFile = "micro.jsonl"
 
 // MicroStore is the points of one directory by key, all under the same
 // settings.
-type MicroStore struct{ *store.Lines[MicroPoint] }
+type MicroStore = store.Lines[MicroPoint]
 
 // OpenMicro reads the points of figure 9 as Open reads the others.
 func OpenMicro(dir string, s Settings, fresh bool) (_ *MicroStore, torn bool, err error) {
-	lines, torn, err := store.Open(filepath.Join(dir, MicroFile), fresh,
-		func(p MicroPoint) string { return p.Key },
-		func(p MicroPoint) error {
-			if diff := p.Settings.Differences(s); len(diff) > 0 {
-				return fmt.Errorf("%w: point %s has %s", ErrSettings, p.Key, strings.Join(diff, "; "))
-			}
-			return nil
-		})
-	if err != nil {
-		return nil, false, fmt.Errorf("paper: %w", err)
-	}
-	return &MicroStore{lines}, torn, nil
+	return open(dir, MicroFile, s, fresh, func(p MicroPoint) (string, Settings) { return p.Key, p.Settings })
 }
 
 // MicroCell is one call of micro.Run: an operation in all sizes.

@@ -3,7 +3,6 @@ package paper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -21,16 +20,9 @@ type MicroRunner struct {
 	// Note gets lines about progress, Progress is called after each point.
 	// Both are called from Run's goroutine.
 	Note     func(string)
-	Progress func(MicroProgress)
+	Progress func(Progress[MicroPoint])
 
 	now func() time.Time // time.Now, except in tests
-}
-
-// MicroProgress is the progress of a run.
-type MicroProgress struct {
-	Done, Total int // points of this call, without those in the store before
-	Left        time.Duration
-	Point       MicroPoint
 }
 
 // Missing counts the points of cells that the store lacks.
@@ -49,27 +41,20 @@ func (r *MicroRunner) left(c MicroCell) []int {
 
 // Run measures the missing points and stores each as soon as it is measured.
 // Networks are removed before it returns.
-func (r *MicroRunner) Run(ctx context.Context, cells []MicroCell) (err error) {
+func (r *MicroRunner) Run(ctx context.Context, cells []MicroCell) error {
 	if r.now == nil {
 		r.now = time.Now
 	}
-	p := MicroProgress{Total: r.Missing(cells)}
+	p := Progress[MicroPoint]{Total: r.Missing(cells)}
 	began := r.now()
-	var link *netns.Link
-	defer func() {
-		if link != nil {
-			err = errors.Join(err, link.Close())
-		}
-	}()
+	var missing []MicroCell
 	for _, c := range cells {
-		if c.Sizes = r.left(c); len(c.Sizes) == 0 {
-			continue
+		if c.Sizes = r.left(c); len(c.Sizes) > 0 {
+			missing = append(missing, c)
 		}
-		if link, err = through(ctx, link, c.Network); err != nil {
-			return err
-		}
-		r.Note(c.String())
-		if err := r.cell(ctx, c, link, func(pt MicroPoint) error {
+	}
+	return overNetworks(ctx, missing, func(c MicroCell) Network { return c.Network }, r.Note, func(c MicroCell, link *netns.Link) error {
+		return r.cell(ctx, c, link, func(pt MicroPoint) error {
 			if err := r.Store.Add(pt); err != nil {
 				return err
 			}
@@ -78,11 +63,8 @@ func (r *MicroRunner) Run(ctx context.Context, cells []MicroCell) (err error) {
 			p.Point = pt
 			r.Progress(p)
 			return nil
-		}); err != nil {
-			return fmt.Errorf("%s: %w", c, err)
-		}
-	}
-	return nil
+		})
+	})
 }
 
 // cell measures one cell and hands over a point for each size.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
@@ -315,7 +315,7 @@ func TestPredictMicro(t *testing.T) {
 		!strings.Contains(table.String(), fmt.Sprintf("\n| 8388608 | %.4g |", us["tcp-1g8.388608e+06"])) {
 		t.Errorf("%v\n%s", err, table.String())
 	}
-	if _, err := PredictMicro(cl, []int{0}); !errors.Is(err, bench.ErrConfig) {
+	if _, err := PredictMicro(cl, []int{0}); !errors.Is(err, harness.ErrConfig) {
 		t.Error("a request of no bytes")
 	}
 }

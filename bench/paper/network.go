@@ -2,6 +2,8 @@ package paper
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os/exec"
 
 	"github.com/catfish-index/catfish/bench"
@@ -47,4 +49,26 @@ func within(link *netns.Link, spawn child.Spawn) (child.Spawn, *error) {
 		}
 		return cmd
 	}, entered
+}
+
+// overNetworks measures cells in order, each at its network, which it makes if there is
+// not one of its kind, and removes before it returns.
+func overNetworks[C fmt.Stringer](ctx context.Context, cells []C, at func(C) Network, note func(string),
+	measure func(c C, link *netns.Link) error) (err error) {
+	var link *netns.Link
+	defer func() {
+		if link != nil {
+			err = errors.Join(err, link.Close())
+		}
+	}()
+	for _, c := range cells {
+		if link, err = through(ctx, link, at(c)); err != nil {
+			return err
+		}
+		note(c.String())
+		if err := measure(c, link); err != nil {
+			return fmt.Errorf("%s: %w", c, err)
+		}
+	}
+	return nil
 }

@@ -13,13 +13,13 @@ import (
 
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/sim"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
-var table = flag.Bool("table", false, "simulate all of docs/paper-simulated.md's table, for minutes")
+var table = flag.Bool("table", false, "simulate all of docs/research/paper-simulated.md's table, for minutes")
 
 const (
-	simulatedPage = "../../docs/paper-simulated.md"
+	simulatedPage = "../../docs/research/paper-simulated.md"
 	tableBegins   = "<!-- bench sim --table -->\n"
 	tableEnds     = "<!-- bench sim --table: end -->\n"
 )
@@ -103,7 +103,7 @@ func cellsOf(line string) []string {
 	return all
 }
 
-// The simulated column of docs/paper.md is that of docs/paper-simulated.md.
+// The simulated column of docs/research/paper.md is that of docs/research/paper-simulated.md.
 func TestPagesAgree(t *testing.T) {
 	simulated := map[string]string{} // by figure and quantity
 	for line := range strings.Lines(simulatedTable(t)) {
@@ -117,7 +117,7 @@ func TestPagesAgree(t *testing.T) {
 			simulated[cells[0]+" "+cells[1]] = cells[3]
 		}
 	}
-	b, err := os.ReadFile("../../docs/paper.md")
+	b, err := os.ReadFile("../../docs/research/paper.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,21 +148,21 @@ func TestPagesAgree(t *testing.T) {
 					found = true
 					compared++
 					if !sameValue(cells[column], want) {
-						t.Errorf("docs/paper.md, figure %s, %s: simulated %q, docs/paper-simulated.md has %q", f, what, cells[column], want)
+						t.Errorf("docs/research/paper.md, figure %s, %s: simulated %q, docs/research/paper-simulated.md has %q", f, what, cells[column], want)
 					}
 				}
 			}
 		}
 		if !found {
-			t.Errorf("docs/paper.md, figures %v: docs/paper-simulated.md has no %q", figures, what)
+			t.Errorf("docs/research/paper.md, figures %v: docs/research/paper-simulated.md has no %q", figures, what)
 		}
 	}
 	if want := len(Numbers) + len(Stronger()) + len(Claims); compared != want {
-		t.Errorf("compared %d rows of docs/paper.md, want %d", compared, want)
+		t.Errorf("compared %d rows of docs/research/paper.md, want %d", compared, want)
 	}
 }
 
-// mark is how docs/paper.md repeats a mark.
+// mark is how docs/research/paper.md repeats a mark.
 func mark(cell string) string {
 	for _, m := range []string{"fitted", "seen"} {
 		if strings.HasSuffix(cell, m) {

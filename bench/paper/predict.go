@@ -19,7 +19,7 @@ type Prediction struct {
 	// All others are predicted.
 	Fitted bool
 	// Seen: no parameter was fitted to it, but it was considered when an
-	// assumption was chosen among several (docs/paper-simulated.md), so that a
+	// assumption was chosen among several (docs/research/paper-simulated.md), so that a
 	// good value proves less than it seems to.
 	Seen bool
 }
@@ -28,7 +28,7 @@ type Prediction struct {
 func (p *Prediction) Ratio() float64 { return p.Simulated / p.Value }
 
 // Off is the error beyond which a prediction counts as missed and must be
-// discussed in docs/paper-simulated.md.
+// discussed in docs/research/paper-simulated.md.
 const Off = 0.25
 
 // Missed reports whether a predicted number is off by more than Off, or not

@@ -3,7 +3,6 @@ package paper
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -23,16 +22,16 @@ type Runner struct {
 	// Note gets lines about progress, Progress is called after each point.
 	// Both are called from Run's goroutine.
 	Note     func(string)
-	Progress func(Progress)
+	Progress func(Progress[Point])
 
 	now func() time.Time // time.Now, except in tests
 }
 
 // Progress is the progress of a run.
-type Progress struct {
+type Progress[P any] struct {
 	Done, Total int // points of this call, without those in the store before
 	Left        time.Duration
-	Point       Point
+	Point       P
 }
 
 // Missing counts the points of cells that the store lacks.
@@ -58,25 +57,17 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 	if r.now == nil {
 		r.now = time.Now
 	}
-	p := Progress{Total: r.Missing(cells)}
+	p := Progress[Point]{Total: r.Missing(cells)}
 	var pace pace
-	var link *netns.Link
-	defer func() {
-		if link != nil {
-			err = errors.Join(err, link.Close())
-		}
-	}()
+	var missing []Cell
 	for _, c := range cells {
-		c.Series = r.left(c)
-		if len(c.Series) == 0 {
-			continue
+		if c.Series = r.left(c); len(c.Series) > 0 {
+			missing = append(missing, c)
 		}
-		if link, err = through(ctx, link, c.Network); err != nil {
-			return err
-		}
-		r.Note(c.String())
+	}
+	return overNetworks(ctx, missing, func(c Cell) Network { return c.Network }, r.Note, func(c Cell, link *netns.Link) error {
 		began := r.now()
-		if err := r.cell(ctx, c, link, func(pt Point) error {
+		return r.cell(ctx, c, link, func(pt Point) error {
 			if err := r.Store.Add(pt); err != nil {
 				return err
 			}
@@ -87,11 +78,8 @@ func (r *Runner) Run(ctx context.Context, cells []Cell) (err error) {
 			p.Left, p.Point = r.timeLeft(cells, &pace), pt
 			r.Progress(p)
 			return nil
-		}); err != nil {
-			return fmt.Errorf("%s: %w", c, err)
-		}
-	}
-	return nil
+		})
+	})
 }
 
 // pace is the time that points took so far.

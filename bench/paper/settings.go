@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/internal/affinity"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -137,11 +138,11 @@ func ParseNetwork(s string) (Network, error) {
 }
 
 // Validate checks everything that would fail in a run later. Errors wrap
-// bench.ErrConfig.
+// harness.ErrConfig.
 func Validate(s Settings, experiments []Experiment, networks []Network, clients []int, known []string) error {
 	for i, n := range clients {
 		if slices.Contains(clients[:i], n) {
-			return fmt.Errorf("%w: clients lists %d twice", bench.ErrConfig, n)
+			return fmt.Errorf("%w: clients lists %d twice", harness.ErrConfig, n)
 		}
 	}
 	if _, err := bench.OpenDataset(s.Data, s.Objects, s.Seed); err != nil {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // Simulated is a row of a file of simulated values, as 'catfish bench sim
@@ -57,13 +59,7 @@ func ReadSimulated(r io.Reader) ([]Simulated, error) {
 	if text := strings.TrimSpace(string(b)); strings.HasPrefix(text, "[") {
 		err = json.Unmarshal(b, &rows)
 	} else {
-		d := json.NewDecoder(strings.NewReader(text))
-		for d.More() && err == nil {
-			var row Simulated
-			if err = d.Decode(&row); err == nil {
-				rows = append(rows, row)
-			}
-		}
+		rows, err = harness.ReadRows[Simulated](strings.NewReader(text))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSimulated, err)

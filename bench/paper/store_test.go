@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/bench/store"
 )
 
-func open(t *testing.T, dir string, s Settings, fresh bool) (*Store, bool) {
+func openStore(t *testing.T, dir string, s Settings, fresh bool) (*Store, bool) {
 	t.Helper()
 	st, torn, err := Open(dir, s, fresh)
 	if err != nil {
@@ -25,7 +25,7 @@ func open(t *testing.T, dir string, s Settings, fresh bool) (*Store, bool) {
 func TestStoreResumes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	p := point("search", "1e-5", "fast", 8, 5000)
-	stored, _ := open(t, dir, settings(), false)
+	stored, _ := openStore(t, dir, settings(), false)
 	if stored.Has(p.Key) {
 		t.Error("a new store has points")
 	}
@@ -36,8 +36,8 @@ func TestStoreResumes(t *testing.T) {
 		t.Errorf("a second run beside the first: %v", err)
 	}
 	stored.Close()
-	again, torn := open(t, dir, settings(), false)
-	got := again.Points()[p.Key]
+	again, torn := openStore(t, dir, settings(), false)
+	got := again.All()[p.Key]
 	if torn || got.Row.OpsPerS != 5000 || !got.Measured.Equal(p.Measured) || got.Settings != settings() {
 		t.Errorf("read back: %+v, torn %v", got, torn)
 	}
@@ -58,8 +58,8 @@ func TestStoreResumes(t *testing.T) {
 	}
 	s := settings()
 	s.Objects = 2000
-	fresh, _ := open(t, dir, s, true)
-	if len(fresh.Points()) != 0 {
+	fresh, _ := openStore(t, dir, s, true)
+	if len(fresh.All()) != 0 {
 		t.Error("fresh kept points")
 	}
 }
@@ -67,7 +67,7 @@ func TestStoreResumes(t *testing.T) {
 // A run that was killed while writing a point loses only that point.
 func TestStoreTorn(t *testing.T) {
 	dir := t.TempDir()
-	stored, _ := open(t, dir, settings(), false)
+	stored, _ := openStore(t, dir, settings(), false)
 	a, b := point("search", "1e-5", "fast", 8, 5000), point("search", "1e-5", "tcp", 8, 1000)
 	for _, p := range []Point{a, b} {
 		if err := stored.Add(p); err != nil {
@@ -83,9 +83,9 @@ func TestStoreTorn(t *testing.T) {
 	if err := os.WriteFile(path, whole[:len(whole)-10], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stored, torn := open(t, dir, settings(), false)
+	stored, torn := openStore(t, dir, settings(), false)
 	if !torn || !stored.Has(a.Key) || stored.Has(b.Key) {
-		t.Errorf("torn %v, points %v", torn, stored.Points())
+		t.Errorf("torn %v, points %v", torn, stored.All())
 	}
 	if err := stored.Add(b); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestStoreTorn(t *testing.T) {
 	if now, err := os.ReadFile(path); err != nil || string(now) != string(whole) {
 		t.Errorf("after the repair the file differs (%v)", err)
 	}
-	if _, torn := open(t, dir, settings(), false); torn {
+	if _, torn := openStore(t, dir, settings(), false); torn {
 		t.Error("still torn")
 	}
 }

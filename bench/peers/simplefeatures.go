@@ -3,8 +3,9 @@ package peers
 import (
 	"errors"
 
-	"github.com/catfish-index/catfish/rstar"
 	"github.com/peterstace/simplefeatures/rtree"
+
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // The R-tree of github.com/peterstace/simplefeatures: bulk load only, at

@@ -3,8 +3,9 @@ package peers
 import (
 	"fmt"
 
-	"github.com/catfish-index/catfish/rstar"
 	"github.com/tidwall/rtree"
+
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // github.com/tidwall/rtree, in its generic form: the others box every id

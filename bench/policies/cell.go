@@ -45,14 +45,6 @@ const (
 	throughputOver                 // some time after the load's step
 )
 
-// Kind is real or simulated.
-func (c *Cell) Kind() string {
-	if c.Simulated {
-		return "simulated"
-	}
-	return "real"
-}
-
 // Line is the name of a metric of the cell in the table and --cells.
 func (c *Cell) Line(m *Metric) string {
 	if m.Label == "" {

@@ -116,8 +116,8 @@ func TestMetrics(t *testing.T) {
 func TestCells(t *testing.T) {
 	lines := map[string]bool{}
 	for _, c := range cells() {
-		if !strings.HasPrefix(c.Name, c.Kind()+", ") {
-			t.Errorf("%s is %s", c.Name, c.Kind())
+		if strings.HasPrefix(c.Name, "simulated, ") != c.Simulated || strings.HasPrefix(c.Name, "real, ") == c.Simulated {
+			t.Errorf("%s is simulated: %v", c.Name, c.Simulated)
 		}
 		if c.Simulated != (c.Args[1] == "sim") {
 			t.Errorf("%s runs %v", c.Name, c.Args)
@@ -414,7 +414,7 @@ func TestStoreRefuses(t *testing.T) {
 	if err := os.WriteFile(foreign, []byte("{\"scheme\":\"cost\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenStore(foreign, true); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := OpenStore(foreign, true); err == nil || !strings.Contains(err.Error(), "unknown line 1") {
 		t.Errorf("other rows: %v", err)
 	}
 	// A refused file is unchanged.

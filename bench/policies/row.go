@@ -2,10 +2,9 @@ package policies
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // row is the part that metrics need of a row of bench run, bench step or bench sim.
@@ -25,18 +24,11 @@ type sample struct {
 }
 
 func readRows(out []byte) ([]row, error) {
-	var rows []row
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var r row
-		err := d.Decode(&r)
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading rows: %w", err)
-		}
-		rows = append(rows, r)
+	rows, err := harness.ReadRows[row](bytes.NewReader(out))
+	if err != nil {
+		return nil, fmt.Errorf("reading rows: %w", err)
 	}
+	return rows, nil
 }
 
 // read finds the metric in the rows of a call.

@@ -1,17 +1,15 @@
 package policies
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/catfish-index/catfish/bench/store"
 )
 
 // Record is one run of a cell by a candidate: a line of the file.
@@ -33,58 +31,33 @@ var ErrOther = errors.New("measured by another build or under other settings")
 
 // Store keeps records, in a file if it has one.
 type Store struct {
-	Records []Record
-	file    *os.File
+	Records []Record // in the order of their measurement
+	lines   *store.Lines[Record]
 }
 
 // OpenStore opens a file to append to, and locks it against other runs. With
 // resume it reads the existing records, and cuts off the line that a killed
 // run left unfinished; else they are an error. Without a name records are kept
 // in memory only.
-func OpenStore(name string, resume bool) (s *Store, err error) {
+func OpenStore(name string, resume bool) (*Store, error) {
+	s := &Store{}
 	if name == "" {
 		if resume {
 			return nil, fmt.Errorf("%w: nothing to resume from without a file", ErrUsage)
 		}
-		return &Store{}, nil
+		return s, nil
 	}
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
-	if err != nil {
+	if _, err := os.Stat(filepath.Dir(name)); err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-		}
-	}()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, fmt.Errorf("policies: locking %s, which another run may use: %w", name, err)
-	}
-	b, err := io.ReadAll(f)
-	if err != nil {
-		return nil, fmt.Errorf("policies: %w", err)
-	}
-	if len(b) > 0 && !resume {
+	if there, err := os.Stat(name); err == nil && there.Size() > 0 && !resume {
 		return nil, fmt.Errorf("%w: %s is there: go on from it with --resume, or name another file", ErrUsage, name)
 	}
-	s = &Store{file: f}
-	end := bytes.LastIndexByte(b, '\n') + 1
-	for i, line := range bytes.Split(bytes.TrimSuffix(b[:end], []byte("\n")), []byte("\n")) {
-		if end == 0 {
-			break
-		}
-		var r Record
-		d := json.NewDecoder(bytes.NewReader(line))
-		d.DisallowUnknownFields() // Refuse rows of another command.
-		if err := d.Decode(&r); err != nil {
-			return nil, fmt.Errorf("policies: %s, line %d: %w", name, i+1, err)
-		}
-		s.Records = append(s.Records, r)
-	}
-	if err := f.Truncate(int64(end)); err != nil {
-		return nil, fmt.Errorf("policies: %w", err)
-	}
-	if _, err := f.Seek(int64(end), io.SeekStart); err != nil {
+	var err error
+	s.lines, _, err = store.Open(name, false,
+		func(r Record) string { return fmt.Sprintf("%s/%s/%d", r.Cell, r.Candidate.Name, r.Round) },
+		func(r Record) error { s.Records = append(s.Records, r); return nil })
+	if err != nil {
 		return nil, fmt.Errorf("policies: %w", err)
 	}
 	return s, nil
@@ -92,16 +65,9 @@ func OpenStore(name string, resume bool) (s *Store, err error) {
 
 // Add keeps a record, on disk when it returns.
 func (s *Store) Add(r Record) error {
-	if s.file != nil {
-		b, err := json.Marshal(r)
-		if err == nil {
-			_, err = s.file.Write(append(b, '\n'))
-		}
-		if err == nil {
-			err = s.file.Sync()
-		}
-		if err != nil {
-			return fmt.Errorf("policies: keeping a record: %w", err)
+	if s.lines != nil {
+		if err := s.lines.Add(r); err != nil {
+			return fmt.Errorf("policies: %w", err)
 		}
 	}
 	s.Records = append(s.Records, r)
@@ -132,8 +98,8 @@ func (s *Store) find(cell *Cell, c *Candidate, round int, args []string) (*Recor
 
 // Close unlocks and closes the file.
 func (s *Store) Close() error {
-	if s.file == nil {
+	if s.lines == nil {
 		return nil
 	}
-	return s.file.Close()
+	return s.lines.Close()
 }

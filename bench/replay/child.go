@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/internal/querylog"
@@ -21,75 +22,40 @@ const noteEvery = 5 * time.Second
 // Main runs a replay child. It returns when all requests are answered, when in
 // ends, when ctx is done or a call fails.
 func Main(ctx context.Context, in io.Reader, out io.Writer, dial Dialer) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p := child.NewPipe(in, out)
-	var job Job
-	if err := p.Read(&job); err != nil {
-		return p.Fail(err)
-	}
-	a := &asking{job: job}
-	defer func() {
-		for _, c := range a.conns {
-			c.Close()
+	return harness.ClientMain(ctx, in, out, func(ctx context.Context, job Job, note func(string), atEnd func(func())) (w harness.Work, err error) {
+		if job.Clients < 1 || job.InFlight < 1 || job.Procs < 1 {
+			return w, fmt.Errorf("%w: a process without clients", harness.ErrConfig)
 		}
-	}()
-	for range job.Clients {
-		c, err := dial(ctx, job)
-		if err != nil {
-			return p.Fail(err)
+		a := &asking{job: job}
+		if a.conns, err = harness.DialAll(job.Clients, func(int) (Conn, error) { return dial(ctx, job) }); err != nil {
+			return w, err
 		}
-		a.conns = append(a.conns, c)
-	}
-	if len(a.conns) == 0 || job.InFlight < 1 || job.Procs < 1 {
-		return p.Fail(fmt.Errorf("%w: a process without clients", bench.ErrConfig))
-	}
-	begin := make(chan struct{}, 1)
-	go func() { // After the job the parent says go, then nothing.
-		var cmd toChild
-		for p.Read(&cmd) == nil {
-			if cmd.Go {
-				begin <- struct{}{}
+		atEnd(func() {
+			for _, c := range a.conns {
+				c.Close()
+			}
+		})
+		ready := replayReady{Info: a.conns[0].Info()}
+		if job.Insert {
+			if ready.Inserted, ready.Took, err = insertAll(ctx, job, a.conns[0], note); err != nil {
+				return w, err
 			}
 		}
-		cancel()
-	}()
-	err := a.work(ctx, p, begin)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return nil // The parent has ended.
-	}
-	return p.Fail(err)
-}
-
-func (a *asking) work(ctx context.Context, p *child.Pipe, begin <-chan struct{}) error {
-	var ready replayed
-	var err error
-	if a.job.Insert {
-		if ready.Inserted, ready.Took, err = insertAll(ctx, a.job, a.conns[0], p.Note); err != nil {
-			return err
+		if a.list, err = readShare(job); err != nil {
+			return w, err
 		}
-	}
-	if a.list, err = readShare(a.job); err != nil {
-		return err
-	}
-	a.answers = make([]answer, len(a.list))
-	ready.Info, ready.Queries = a.conns[0].Info(), len(a.list)
-	if err := p.Write(fromChild{Replay: &ready}); err != nil {
-		return err
-	}
-	select {
-	case <-begin:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	done, err := a.measure(ctx, p.Note)
-	if err != nil {
-		return err
-	}
-	if err := writeAnswers(a.job, a.answers); err != nil {
-		return err
-	}
-	return p.Write(fromChild{Replay: done})
+		a.answers = make([]answer, len(a.list))
+		return harness.Work{Ready: ready, Run: func(ctx context.Context, p *child.Pipe, _ <-chan struct{}) error {
+			done, err := a.measure(ctx, note)
+			if err != nil {
+				return err
+			}
+			if err := writeAnswers(job, a.answers); err != nil {
+				return err
+			}
+			return harness.Say(p, "sample", done)
+		}}, nil
+	})
 }
 
 // measure makes all requests and measures them.
@@ -110,9 +76,8 @@ func (a *asking) measure(ctx context.Context, note func(string)) (*replayed, err
 		return nil, err
 	}
 	done := &replayed{
-		Done: true, Elapsed: took, Latency: map[string]*latency.Distribution{},
+		Elapsed: took, Latency: map[string]*latency.Distribution{},
 		Counters: a.counters().Sub(before), Util: from.util(to), Objects: to.Objects,
-		Info: a.conns[0].Info(),
 	}
 	for kind := querylog.Search; kind <= querylog.Update; kind++ {
 		all := latency.New()

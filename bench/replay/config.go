@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -88,7 +89,7 @@ func (c Config) withDefaults() Config {
 }
 
 // Validate checks every value except the contents of files. Errors wrap
-// bench.ErrConfig; known lists the schemes that exist.
+// harness.ErrConfig; known lists the schemes that exist.
 func (c Config) Validate(known []string) error {
 	c = c.withDefaults()
 	// Checks of both kinds of runs.
@@ -101,7 +102,7 @@ func (c Config) Validate(known []string) error {
 		return err
 	}
 	if c.QueryCount < 1 || c.QueryCount > maxQueryCount {
-		return fmt.Errorf("%w: query-count is %d, want 1 to %d", bench.ErrConfig, c.QueryCount, maxQueryCount)
+		return fmt.Errorf("%w: query-count is %d, want 1 to %d", harness.ErrConfig, c.QueryCount, maxQueryCount)
 	}
 	for _, v := range []struct {
 		bad bool
@@ -122,7 +123,7 @@ func (c Config) Validate(known []string) error {
 			"several schemes on a running server would insert the data several times: load it first, and set no-load"},
 	} {
 		if v.bad {
-			return fmt.Errorf("%w: %s", bench.ErrConfig, v.why)
+			return fmt.Errorf("%w: %s", harness.ErrConfig, v.why)
 		}
 	}
 	return nil

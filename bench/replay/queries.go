@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/rstar"
@@ -63,7 +64,7 @@ func (c Config) writeQueries(w io.Writer, note func(string)) (queryList, error) 
 		return l, err
 	}
 	if c.Recorded != "" && !l.Recorded {
-		return l, fmt.Errorf("%w: recorded is %s, but %s is no recording", bench.ErrConfig, c.Recorded, c.Queries)
+		return l, fmt.Errorf("%w: recorded is %s, but %s is no recording", harness.ErrConfig, c.Recorded, c.Queries)
 	}
 	if l.Count == 0 {
 		return l, fmt.Errorf("%w in %s", ErrNothing, c.Queries)
@@ -199,7 +200,7 @@ func (c Config) readLog(f *os.File, l *queryList, put func(*querylog.Record) err
 func (c Config) checkNames(file string, have []string) error {
 	if c.Recorded == "" && len(have) > 1 {
 		return fmt.Errorf("%w: %s has requests to %d collections (%s): choose one of them",
-			bench.ErrConfig, file, len(have), strings.Join(have, ", "))
+			harness.ErrConfig, file, len(have), strings.Join(have, ", "))
 	}
 	return nil
 }

@@ -18,10 +18,11 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/internal/querylog"
-	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -362,7 +363,7 @@ func TestQueryList(t *testing.T) {
 		{queries: one, recorded: "default", want: queryList{Count: 3, Writes: 1, Recorded: true, Lost: 9}},
 		{queries: torn, want: queryList{Count: 2, Recorded: true}, torn: true},
 		{queries: two, recorded: "roads", want: queryList{Count: 3, Recorded: true}},
-		{queries: two, err: bench.ErrConfig},
+		{queries: two, err: harness.ErrConfig},
 		{queries: two, recorded: "rivers", err: ErrNothing},
 		{queries: none, err: ErrNothing},
 		{queries: empty, err: ErrNothing},
@@ -431,8 +432,8 @@ func TestValidate(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		if err := cfg.Validate([]string{"paper", "cost", "fast", "tcp"}); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
-			t.Errorf("got %v, want bench.ErrConfig saying %q", err, says)
+		if err := cfg.Validate([]string{"paper", "cost", "fast", "tcp"}); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), says) {
+			t.Errorf("got %v, want harness.ErrConfig saying %q", err, says)
 		}
 	}
 }
@@ -481,7 +482,7 @@ func TestRun(t *testing.T) {
 		}
 		var line bytes.Buffer
 		var back Row
-		if err := errors.Join(r.WriteJSON(&line), json.Unmarshal(line.Bytes(), &back)); err != nil || back.Found != r.Found {
+		if err := errors.Join(json.NewEncoder(&line).Encode(r), json.Unmarshal(line.Bytes(), &back)); err != nil || back.Found != r.Found {
 			t.Errorf("%s: %v", line.String(), err)
 		}
 	}
@@ -561,7 +562,7 @@ func TestWrites(t *testing.T) {
 		querylog.Record{Kind: querylog.Count, Rect: all, Found: 30},
 	)
 	write := func(c *Config) { c.Queries = log }
-	if _, _, err := runReplay(t, "", write); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "3 writes") {
+	if _, _, err := runReplay(t, "", write); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), "3 writes") {
 		t.Errorf("concurrent: %v", err)
 	}
 	rows, results, err := runReplay(t, "", func(c *Config) { write(c); c.Clients, c.InFlight = 1, 1 })
@@ -590,7 +591,7 @@ func TestChildEndsWithItsInput(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := Main(context.Background(), strings.NewReader("{}\n"), &out, dial); !errors.Is(err, bench.ErrConfig) ||
+	if err := Main(context.Background(), strings.NewReader("{}\n"), &out, dial); !errors.Is(err, harness.ErrConfig) ||
 		!strings.Contains(out.String(), "without clients") {
 		t.Errorf("%v, said %q", err, out.String())
 	}

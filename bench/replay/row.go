@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,11 +8,12 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/internal/querylog"
-	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -135,14 +135,6 @@ func (r *Row) compare(rec *querylog.Record, got *answer) {
 	}
 }
 
-// WriteJSON writes the row as one line.
-func (r Row) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("replay: writing a row: %w", err)
-	}
-	return nil
-}
-
 // WriteTable prints the rows of one Replay as text.
 func WriteTable(w io.Writer, rows []Row) error {
 	if len(rows) == 0 {
@@ -152,7 +144,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	fmt.Fprintf(w, "%s: %d requests of %s, each once, to %d objects\n",
 		strings.TrimSpace(r.Data+" "+r.Addr), r.Count, r.Queries, r.Objects)
 	fmt.Fprintf(w, "%d clients x %d in flight in %d process(es), server on %s, clients on %s\n",
-		r.Clients, r.InFlight, r.Procs, bench.Cores(r.ServerCPUs), bench.Cores(r.ClientCPUs))
+		r.Clients, r.InFlight, r.Procs, harness.Cores(r.ServerCPUs), harness.Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "node %d B, seed %d, commit %s\n", r.NodeBytes, r.Seed, r.Commit)
 	if r.Strategy != rstar.Revised {
 		fmt.Fprintf(w, "%v R*-tree\n", r.Strategy)

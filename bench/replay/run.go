@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/querylog"
@@ -23,7 +24,7 @@ import (
 // their ids, separated by tabs and spaces. All schemes must find the same
 // number, unless the list also writes; results has the first one's.
 //
-// Errors wrap bench.ErrConfig or ErrNothing (nothing was started),
+// Errors wrap harness.ErrConfig or ErrNothing (nothing was started),
 // child.ErrFailed, bench.ErrResults (ErrVerify if it was the oracle), or are
 // ctx's cause or a file's. No child outlives the call.
 func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
@@ -90,10 +91,10 @@ func (r *run) makeList() error {
 		switch {
 		case r.cfg.Verify && !r.cfg.sequential():
 			return fmt.Errorf("%w: %s has %d writes: what is found between them can be verified with"+
-				" one client and one call in flight only", bench.ErrConfig, r.cfg.Queries, r.list.Writes)
+				" one client and one call in flight only", harness.ErrConfig, r.cfg.Queries, r.list.Writes)
 		case len(r.cfg.Schemes) > 1 && r.cfg.Addr != "":
 			return fmt.Errorf("%w: %s has %d writes, which several schemes would do to the same server",
-				bench.ErrConfig, r.cfg.Queries, r.list.Writes)
+				harness.ErrConfig, r.cfg.Queries, r.list.Writes)
 		}
 	}
 	return nil
@@ -124,62 +125,27 @@ func (r *run) scheme(ctx context.Context, scheme string) (Row, error) {
 
 // ask runs the children and puts their measurements into row.
 func (r *run) ask(ctx context.Context, scheme, addr string, note func(string), row *Row) error {
-	var children []*child.Process
-	defer func() {
-		for _, c := range children {
-			c.Stop()
-		}
-	}()
-	for i := range r.cfg.Procs {
-		c, err := child.Start(r.spawn, Role, r.cfg.ClientCPUs,
-			r.cfg.clientJob(scheme, i, addr, r.logPath(), r.answersPath(i)), note)
-		if err != nil {
-			return err
-		}
-		children = append(children, c)
+	children, ready, err := harness.StartClients[replayReady](ctx, r.spawn, Role, r.cfg.ClientCPUs, r.cfg.Procs, func(i int) any {
+		return r.cfg.clientJob(scheme, i, addr, r.logPath(), r.answersPath(i))
+	}, note)
+	if err != nil {
+		return err
 	}
-	for i, c := range children {
-		ready, err := next(ctx, c)
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			row.Transport, row.Device, row.NodeBytes = ready.Info.Transport, ready.Info.Device, ready.Info.NodeBytes
-			if ready.Took > 0 {
-				row.loaded(ready.Inserted, ready.Took)
-				note(fmt.Sprintf("inserted %d objects in %v", ready.Inserted, ready.Took.Round(time.Millisecond)))
-			}
-		}
+	defer children.Stop()
+	row.Transport, row.Device, row.NodeBytes = ready[0].Info.Transport, ready[0].Info.Device, ready[0].Info.NodeBytes
+	if took := ready[0].Took; took > 0 {
+		row.loaded(ready[0].Inserted, took)
+		note(fmt.Sprintf("inserted %d objects in %v", ready[0].Inserted, took.Round(time.Millisecond)))
 	}
 	note(fmt.Sprintf("asking %d queries", r.list.Count))
-	for _, c := range children {
-		if err := c.Send(toChild{Go: true}); err != nil {
-			return err
-		}
+	if err := children.Go(); err != nil {
+		return err
 	}
-	var parts []*replayed
-	for _, c := range children {
-		part, err := next(ctx, c)
-		if err != nil {
-			return err
-		}
-		if !part.Done {
-			return fmt.Errorf("%w (replay) did not say that it is done", child.ErrFailed)
-		}
-		parts = append(parts, part)
+	parts, err := harness.Each[*replayed](ctx, children, "sample")
+	if err != nil {
+		return err
 	}
 	return row.fill(parts)
-}
-
-func next(ctx context.Context, c *child.Process) (*replayed, error) {
-	var m fromChild
-	if err := c.Next(ctx, &m); err != nil {
-		return nil, err
-	}
-	if m.Replay == nil {
-		return nil, fmt.Errorf("%w (replay) said something else than how it goes", child.ErrFailed)
-	}
-	return m.Replay, nil
 }
 
 // judge walks over all answers in the order of the list: it counts the objects

@@ -24,32 +24,20 @@ type Job struct {
 	IDs         bool          `json:"ids"`     // keep the ids of the objects found
 }
 
-// replayed is a replay child's report, first when it is ready, then when all
-// requests are answered.
-type replayed struct {
-	// Ready.
+// replayReady is sent by a replay child that is ready to ask.
+type replayReady struct {
 	Info     bench.Info    `json:"info"`
 	Inserted int64         `json:"inserted"`
 	Took     time.Duration `json:"took_ns"` // the inserts
-	Queries  int           `json:"queries"` // of this process
+}
 
-	// Done.
-	Done     bool                             `json:"done"`
+// replayed is a replay child's report when all requests are answered.
+type replayed struct {
 	Elapsed  time.Duration                    `json:"elapsed_ns"`
 	Latency  map[string]*latency.Distribution `json:"latency"` // by kind
 	Counters bench.Counters                   `json:"counters"`
 	Util     float64                          `json:"util"`    // of the server's cores
 	Objects  int                              `json:"objects"` // in the collection
-}
-
-// toChild is a line to a replay child after its job.
-type toChild struct {
-	Go bool `json:"go"`
-}
-
-// fromChild is a line from a replay child.
-type fromChild struct {
-	Replay *replayed `json:"replay"`
 }
 
 // Role is that of a client that replays a list of queries.

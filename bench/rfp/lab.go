@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench/sim"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // lab simulates the requested points, each once. The first error stays, and no

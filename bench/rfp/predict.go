@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
@@ -52,12 +52,12 @@ func Parts() []string {
 // Predict simulates parts of the page, none: all of them, on a cluster, which
 // is the paper's or derived from it. Equal arguments give equal tables. After
 // an error the tables that are finished are returned; errors about names and
-// clusters wrap bench.ErrConfig. note is called after each part.
+// clusters wrap harness.ErrConfig. note is called after each part.
 func Predict(ctx context.Context, cl *sim.Cluster, seed uint64, wanted []string, note func(string)) (Page, error) {
 	p := Page{Cluster: cl, Seed: seed}
 	for _, name := range wanted {
 		if !slices.Contains(Parts(), name) {
-			return p, fmt.Errorf("%w: table %q is unknown, want some of %s", bench.ErrConfig, name, strings.Join(Parts(), ", "))
+			return p, fmt.Errorf("%w: table %q is unknown, want some of %s", harness.ErrConfig, name, strings.Join(Parts(), ", "))
 		}
 	}
 	l, err := newLab(ctx, cl, seed, note)

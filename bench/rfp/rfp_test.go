@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/sim"
 )
 
@@ -216,13 +216,13 @@ func TestJSON(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	none := func(string) {}
-	if _, err := Predict(t.Context(), cluster(t), 1, []string{"moon"}, none); !errors.Is(err, bench.ErrConfig) ||
+	if _, err := Predict(t.Context(), cluster(t), 1, []string{"moon"}, none); !errors.Is(err, harness.ErrConfig) ||
 		!strings.Contains(err.Error(), `table "moon" is unknown, want some of card, peaks`) {
 		t.Errorf("got %v", err)
 	}
 	bad := cluster(t)
 	bad.Server.NIC.InMops = -1
-	if _, err := Predict(t.Context(), bad, 1, []string{"card"}, none); !errors.Is(err, bench.ErrConfig) {
+	if _, err := Predict(t.Context(), bad, 1, []string{"card"}, none); !errors.Is(err, harness.ErrConfig) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -3,9 +3,9 @@ package sim
 import (
 	"slices"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // Cached internal nodes (Scheme.Cached). All clients of a machine share one

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // With all internal nodes cached, a search is one round trip of leaves and

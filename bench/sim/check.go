@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -33,14 +32,6 @@ func Check(ctx context.Context, cl *Cluster, goals []Goal) ([]Checked, error) {
 		all = append(all, Checked{Of: g.Of, Measured: g.Want, Simulated: v, Ratio: v / g.Want})
 	}
 	return all, nil
-}
-
-// WriteJSON writes one line.
-func (c Checked) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(c); err != nil {
-		return fmt.Errorf("sim: writing a check: %w", err)
-	}
-	return nil
 }
 
 // WriteChecked writes the comparison as a table in Markdown.

@@ -9,7 +9,7 @@ import (
 )
 
 // thismachine.toml explains the measured runs that it was fitted to, and
-// its predictions of the others are those of docs/paper-simulated.md.
+// its predictions of the others are those of docs/research/paper-simulated.md.
 func TestThisMachine(t *testing.T) {
 	cl := openCluster(t, "thismachine")
 	cache := new(Cache)
@@ -50,12 +50,12 @@ func TestThisMachine(t *testing.T) {
 	if far := check("testdata/thismachine-check.jsonl", 200*time.Millisecond); len(far) > 1 {
 		t.Errorf("predicted, and off: %+v", far)
 	}
-	page, err := os.ReadFile("../../docs/paper-simulated.md")
+	page, err := os.ReadFile("../../docs/research/paper-simulated.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := "<!-- bench sim --check -->\n" + out.String() + "<!-- bench sim --check: end -->\n"; !strings.Contains(string(page), want) {
-		t.Errorf("docs/paper-simulated.md lacks what 'catfish bench sim --cluster thismachine --check bench/sim/testdata/thismachine-check.jsonl' prints:\n%s", want)
+		t.Errorf("docs/research/paper-simulated.md lacks what 'catfish bench sim --cluster thismachine --check bench/sim/testdata/thismachine-check.jsonl' prints:\n%s", want)
 	}
 }
 

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // machine is a host of clients.

@@ -14,13 +14,13 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // ErrCluster is wrapped by every error about a cluster's file. It wraps
-// bench.ErrConfig: nothing was simulated.
-var ErrCluster = fmt.Errorf("%w: cluster", bench.ErrConfig)
+// harness.ErrConfig: nothing was simulated.
+var ErrCluster = fmt.Errorf("%w: cluster", harness.ErrConfig)
 
 // Cluster is the contents of a file under clusters/. Every key is required,
 // within min and max; others are refused. Times are of one core and keep it

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 func TestClusters(t *testing.T) {
@@ -18,8 +19,8 @@ func TestClusters(t *testing.T) {
 		if cl.Name != name || cl.About == "" || cl.Device == "" {
 			t.Errorf("%s: %q, %q, %q", name, cl.Name, cl.About, cl.Device)
 		}
-		if _, err := NewWorkload(Spec{Dataset: "uniform", Objects: 1000, Scale: "1e-2",
-			NodeBytes: cl.Tree.NodeBytes}); err != nil {
+		if _, err := newWorkload(Spec{Dataset: "uniform", Objects: 1000, Scale: "1e-2",
+			NodeBytes: cl.Tree.NodeBytes}, func(string) {}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -55,7 +56,7 @@ func TestClusterErrors(t *testing.T) {
 		{change("[tree]", "[tree"), "line "},
 	} {
 		_, err := Parse("paper", []byte(c.text))
-		if !errors.Is(err, ErrCluster) || !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), c.says) {
+		if !errors.Is(err, ErrCluster) || !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v\n  does not say %q", err, c.says)
 		}
 	}
@@ -116,7 +117,7 @@ func TestConfigErrors(t *testing.T) {
 	} {
 		cfg := good
 		c.change(&cfg)
-		if err := cfg.Validate(); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), c.says) {
+		if err := cfg.Validate(); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v\n  does not say %q", err, c.says)
 		}
 		if _, err := Run(t.Context(), cfg, nil); err == nil {
@@ -128,7 +129,7 @@ func TestConfigErrors(t *testing.T) {
 	if err := bad.Validate(); !errors.Is(err, policy.ErrScheme) {
 		t.Errorf("scheme quick: %v", err)
 	}
-	if _, err := MixOf(bench.Mix{bench.Search: 90, bench.Delete: 10}); !errors.Is(err, bench.ErrConfig) {
+	if _, err := MixOf(bench.Mix{bench.Search: 90, bench.Delete: 10}); !errors.Is(err, harness.ErrConfig) {
 		t.Errorf("deletes: %v", err)
 	}
 }

@@ -65,7 +65,7 @@
 // Answers of scheme fetch stay in the server's memory, and clients read them
 // (fetch.go): the server's card starts nothing, and serves more. Each client
 // compares that with written answers, by the real rule of package fastmsg
-// (package fastmsg/fetch).
+// (package internal/fetch).
 //
 // Scheme tcp has a card, CPU costs and a latency of its own, and no heartbeats;
 // Config.TCPGbits gives its card another rate. MicroUs is the time of one

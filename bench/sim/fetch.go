@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	ways "github.com/catfish-index/catfish/fastmsg/fetch"
-	"github.com/catfish-index/catfish/policy"
+	ways "github.com/catfish-index/catfish/internal/fetch"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // Scheme fetch: requests are messages as in other schemes, to event-driven

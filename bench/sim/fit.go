@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -52,8 +53,8 @@ type Fitted struct {
 }
 
 // ErrFit is wrapped by errors about the costs and goals of a fit. It wraps
-// bench.ErrConfig.
-var ErrFit = fmt.Errorf("%w: fit", bench.ErrConfig)
+// harness.ErrConfig.
+var ErrFit = fmt.Errorf("%w: fit", harness.ErrConfig)
 
 // Fit changes the numbers of cl called keys. note gets lines about progress.
 func Fit(ctx context.Context, cl *Cluster, keys []string, goals []Goal, note func(string)) (*Fitted, error) {

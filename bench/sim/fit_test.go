@@ -115,7 +115,7 @@ func TestEverythingSaysSimulated(t *testing.T) {
 	cfg := Config{Cluster: cl, Scheme: "paper", Clients: 4, Duration: time.Millisecond, Seed: 1}
 	row := NewRow(cfg, w, simulate(t, cfg, w), "abc")
 	var out bytes.Buffer
-	if err := row.WriteJSON(&out); err != nil {
+	if err := json.NewEncoder(&out).Encode(row); err != nil {
 		t.Fatal(err)
 	}
 	var back map[string]any

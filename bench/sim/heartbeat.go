@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // heartbeatSlots is how many heartbeats may be on their way to one client. One

@@ -1,13 +1,14 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // A key-value service, simulated: threads of clients with one in-flight call
@@ -21,7 +22,7 @@ import (
 //
 // kv.go has the input, kvrun.go runs the simulation and computes the result,
 // kvclient.go and kvserver.go are the two sides, kvsizes.go has values' sizes,
-// kvfetch.go the sizes of fetches.
+// kvfetch.go the sizes of fetches, kvreplica.go is replication.
 
 // KVScheme says how a service processes requests and returns answers.
 type KVScheme struct {
@@ -45,6 +46,9 @@ type KVScheme struct {
 	// FetchBytes of a first fetch (RFP's RFS); 0: the client chooses by the sizes
 	// that it has seen.
 	FetchBytes int
+	// Secondaries have each PUT when it is answered, as Replication says: see kvreplica.go.
+	Secondaries int
+	Replication KVReplication
 }
 
 // KVCosts are what operations cost a thread of the server, beside the
@@ -90,21 +94,21 @@ const (
 // maxKVThreads is far above what machines have.
 const maxKVThreads = 1 << 14
 
-// Validate checks every value. Errors wrap bench.ErrConfig.
+// Validate checks every value. Errors wrap harness.ErrConfig.
 func (c *KVConfig) Validate() error {
 	if c.Cluster == nil {
-		return fmt.Errorf("%w: no cluster", bench.ErrConfig)
+		return fmt.Errorf("%w: no cluster", harness.ErrConfig)
 	}
 	if err := c.Cluster.Validate(); err != nil {
 		return err
 	}
-	if err := inLimits([]limit{
-		{"server threads", c.Threads, 1, c.Cluster.Server.Cores},
-		{"client threads", c.Clients, 1, maxKVThreads},
-		{"share of GETs in percent", c.GetPercent, 0, 100},
-		{"bytes of a fetch", c.Scheme.FetchBytes, 0, maxMicroBytes},
-		{"fetches in vain", c.Scheme.FallBack, 0, 1 << 20},
-	}); err != nil {
+	if err := cmp.Or(
+		harness.CheckRange("server threads", c.Threads, 1, c.Cluster.Server.Cores),
+		harness.CheckRange("client threads", c.Clients, 1, maxKVThreads),
+		harness.CheckRange("share of GETs in percent", c.GetPercent, 0, 100),
+		harness.CheckRange("bytes of a fetch", c.Scheme.FetchBytes, 0, maxMicroBytes),
+		harness.CheckRange("fetches in vain", c.Scheme.FallBack, 0, 1<<20),
+	); err != nil {
 		return err
 	}
 	for _, v := range []struct {
@@ -117,23 +121,26 @@ func (c *KVConfig) Validate() error {
 	} {
 		// Written so that a NaN is out of range.
 		if !(v.value >= 0 && v.value <= 1e7) {
-			return fmt.Errorf("%w: %s is %v, want 0 to 1e+07", bench.ErrConfig, v.name, v.value)
+			return fmt.Errorf("%w: %s is %v, want 0 to 1e+07", harness.ErrConfig, v.name, v.value)
 		}
 	}
 	if c.Costs.TicksPerS*c.Costs.TickNs > 5e8 {
 		return fmt.Errorf("%w: %v interruptions a second of %v ns each, want at most half of the time",
-			bench.ErrConfig, c.Costs.TicksPerS, c.Costs.TickNs)
+			harness.ErrConfig, c.Costs.TicksPerS, c.Costs.TickNs)
 	}
 	if c.Duration < time.Millisecond || c.Duration > maxDuration || c.Warmup < 0 || c.Warmup > maxDuration {
 		return fmt.Errorf("%w: duration is %v after %v of warming up, want 1ms to %v after 0 to %v",
-			bench.ErrConfig, c.Duration, c.Warmup, maxDuration, maxDuration)
+			harness.ErrConfig, c.Duration, c.Warmup, maxDuration, maxDuration)
+	}
+	if err := c.Scheme.validateReplication(c.Threads); err != nil {
+		return err
 	}
 	if err := c.Sizes.validate(); err != nil {
 		return err
 	}
 	y := c.ycsb()
 	if err := y.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
 	return nil
 }

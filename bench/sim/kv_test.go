@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 var (
@@ -203,16 +203,16 @@ func TestKVErrors(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
-		if _, err := RunKV(t.Context(), cfg); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
+		if _, err := RunKV(t.Context(), cfg); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v\n  does not say %q", err, says)
 		}
 	}
 	for _, bad := range [][2]float64{{math.NaN(), 1}, {3, 0}, {3, math.Inf(1)}} {
-		if _, err := NewLogNormal(bad[0], bad[1], 1, 10); !errors.Is(err, bench.ErrConfig) {
+		if _, err := NewLogNormal(bad[0], bad[1], 1, 10); !errors.Is(err, harness.ErrConfig) {
 			t.Errorf("law %v: %v", bad, err)
 		}
 	}
-	if _, err := NewLogNormal(3, 1, 10, 9); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "largest value in bytes is 9, want 10 to") {
+	if _, err := NewLogNormal(3, 1, 10, 9); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), "largest value in bytes is 9, want 10 to") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // kvPhase is a client's last operation, or what it waits for.
@@ -35,6 +35,9 @@ type kvClient struct {
 	sampled bool // the in-flight read found an answer
 	wants   bool // the server knows that it must write the answer
 	arrived bool // the written answer has arrived
+
+	acks int  // of secondaries, that have not come
+	owed bool // the thread has done its part of the PUT
 
 	posted int64 // when the in-flight operation was posted
 	mover  mover // with KVScheme.FallBack

@@ -5,26 +5,32 @@ import (
 	"slices"
 	"time"
 
-	"github.com/catfish-index/catfish/datasets/ycsb"
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // The events of a kvSim, by the path of a call.
 const (
-	kvThought   kind = iota // client: its pause ends
-	kvPost                  // client: its operation goes to its card
-	kvThere                 // client: the operation is at the server's card
-	kvServed                // client: the server's card has done it
-	kvBack                  // client: its acknowledgement or bytes are at the client's card
-	kvComplete              // client: its thread sees the completion
-	kvWoken                 // thread: it may look for requests
-	kvDone                  // thread: a request is answered
-	kvReply                 // thread: the answer that it writes goes to the card
-	kvReplied               // client: the answer is at the client's card
-	kvAnswer                // client: it is in the client's memory
-	kvReplyBack             // thread: its acknowledgement is at the server's card
-	kvFree                  // thread: it sees the completion
-	kvTick                  // thread: the kernel interrupts it
+	kvThought     kind = iota // client: its pause ends
+	kvPost                    // client: its operation goes to its card
+	kvThere                   // client: the operation is at the server's card
+	kvServed                  // client: the server's card has done it
+	kvBack                    // client: its acknowledgement or bytes are at the client's card
+	kvComplete                // client: its thread sees the completion
+	kvWoken                   // thread: it may look for requests
+	kvDone                    // thread: a request is answered
+	kvReply                   // thread: the answer that it writes goes to the card
+	kvReplied                 // client: the answer is at the client's card
+	kvAnswer                  // client: it is in the client's memory
+	kvReplyBack               // thread: its acknowledgement is at the server's card
+	kvFree                    // thread: it sees the completion
+	kvTick                    // thread: the kernel interrupts it
+	kvLogged                  // thread: the writes to secondaries go to the card
+	kvAtReplica               // client: its PUT is at a secondary's card
+	kvReplicaDone             // client: a secondary has done it, and answers
+	kvAckBack                 // client: an acknowledgement is at the primary's card
+	kvAcked                   // client: it is in the primary's memory
 )
 
 // kvSim is one simulation of a key-value service. Each run makes a new one,
@@ -38,6 +44,7 @@ type kvSim struct {
 	card     card // the server's
 	clients  []kvClient
 	threads  []kvThread
+	replicas []kvReplica
 	lock     meter // of KVScheme.Locks
 	latency  *latency.Distribution
 	n        kvCounts
@@ -73,6 +80,9 @@ func newKVSim(cfg *KVConfig) (*kvSim, error) {
 	n := len(s.machines)
 	for i := range s.machines { // The threads of the fullest machine.
 		s.machines[i] = newCard(cl.Client.NIC, (cfg.Clients+n-1)/n)
+	}
+	for range cfg.Scheme.Secondaries {
+		s.replicas = append(s.replicas, kvReplica{card: newCard(cl.Server.NIC, 1)})
 	}
 	rng := rand.New(rand.NewPCG(cfg.Seed, 0x6b76))
 	for i := range s.clients {
@@ -133,6 +143,16 @@ func (s *kvSim) run(until int64) {
 			s.free(e.id)
 		case kvTick:
 			s.tick(e.id)
+		case kvLogged:
+			s.logged(e.id)
+		case kvAtReplica:
+			s.atReplica(e.id, e.sub)
+		case kvReplicaDone:
+			s.replicaDone(e.id, e.sub)
+		case kvAckBack:
+			s.ackBack(e.id)
+		case kvAcked:
+			s.acked(e.id)
 		}
 	}
 }
@@ -162,25 +182,25 @@ func (s *kvSim) result() *KVResult {
 	took := float64(d)
 	calls := float64(n.calls)
 	r := &KVResult{
-		Calls: n.calls, Mops: calls * 1e3 / took, MeanUs: micros(s.latency.Mean()), Latency: s.latency,
-		Trips: ratio(float64(n.trips), calls), Longer: ratio(float64(len(n.longer)), calls),
-		Below7: ratio(float64(n.below7), calls), Written: ratio(float64(n.written), calls),
-		ServerPosts: ratio(float64(n.posts), calls),
+		Calls: n.calls, Mops: calls * 1e3 / took, MeanUs: stats.Micros(s.latency.Mean()), Latency: s.latency,
+		Trips: stats.Ratio(float64(n.trips), calls), Longer: stats.Ratio(float64(len(n.longer)), calls),
+		Below7: stats.Ratio(float64(n.below7), calls), Written: stats.Ratio(float64(n.written), calls),
+		ServerPosts: stats.Ratio(float64(n.posts), calls),
 		Busy:        n.busyNs / (took * float64(len(s.threads))),
 		In:          float64(float64(n.served)*s.card.inNs) / took,
 		Out:         float64((s.card.sent-n.sentAtStart)*s.card.byteNs) / took,
-		FetchBytes:  ratio(float64(n.fetched), float64(n.fetches)),
-		WastedReads: ratio(float64(n.inVain), calls),
+		FetchBytes:  stats.Ratio(float64(n.fetched), float64(n.fetches)),
+		WastedReads: stats.Ratio(float64(n.inVain), calls),
 		Events:      s.queue.done, Simulated: d, Warmup: s.cfg.Warmup,
 	}
 	least, most := ^uint64(0), uint64(0)
 	for i := range s.threads {
 		least, most = min(least, s.threads[i].calls), max(most, s.threads[i].calls)
 	}
-	r.Busiest = ratio(float64(most), float64(least))
+	r.Busiest = stats.Ratio(float64(most), float64(least))
 	if k := len(n.longer); k > 0 {
 		slices.SortFunc(n.longer, func(a, b longerCall) int { return int(a.took - b.took) })
-		r.LongerUs = micros(n.longer[k/2].took)
+		r.LongerUs = stats.Micros(n.longer[k/2].took)
 		slices.SortFunc(n.longer, func(a, b longerCall) int { return a.trips - b.trips })
 		r.LongerLow, r.LongerHigh = n.longer[k/20].trips, n.longer[k-1-k/20].trips
 	}

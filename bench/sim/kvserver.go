@@ -11,6 +11,7 @@ type kvThread struct {
 	stalled int64 // the kernel has its core until then
 	owed    int64 // that the kernel took from the current work
 	calls   uint64
+	acked   fifo // clients whose PUTs all secondaries have, and that have no answer yet
 }
 
 // arrive: a request is in its slot.
@@ -43,6 +44,10 @@ func (s *kvSim) work(at uint32, delay int64) {
 	t.serves = t.inbox.pop()
 	c := &s.clients[t.serves]
 	t.call, t.answer = c.call, c.answerBytes()
+	if len(s.replicas) > 0 && !c.get {
+		s.log(at, delay)
+		return
+	}
 	k, costs := &s.cl.Server, &s.cfg.Costs
 	takes := k.PollNs + float64(k.ByteNs*float64(c.requestBytes()+t.answer))
 	hold := costs.GetLockNs
@@ -83,7 +88,17 @@ func (s *kvSim) done(at uint32) {
 		s.freeNow(at)
 		return
 	}
-	takes := s.cl.Client.PostNs + s.card.posts.move(at)
+	switch {
+	case len(s.replicas) == 0 || c.get:
+		s.send(at, 0)
+	case s.replicated(at):
+		s.send(at, s.collectNs())
+	}
+}
+
+// send posts an answer, after other work.
+func (s *kvSim) send(at uint32, after float64) {
+	takes := after + s.cl.Client.PostNs + s.card.posts.move(at)
 	s.n.busyNs += takes
 	s.schedule(s.now+ns(takes), kvReply, at, 0)
 }
@@ -123,6 +138,10 @@ func (s *kvSim) free(at uint32) {
 // freeNow: a thread looks for the next request.
 func (s *kvSim) freeNow(at uint32) {
 	t := &s.threads[at]
+	if t.acked.len() > 0 {
+		s.answerAcked(at, 0)
+		return
+	}
 	if t.inbox.len() > 0 {
 		s.work(at, 0)
 		return

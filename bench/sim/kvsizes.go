@@ -1,11 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // KVSizes are the bytes of values: all equal, or by a law. A key's value has
@@ -25,17 +26,16 @@ type LogNormal struct {
 // maxValueBytes: the capacity of the service's slots.
 const maxValueBytes = 1 << 15
 
-// NewLogNormal returns a law. Errors wrap bench.ErrConfig.
+// NewLogNormal returns a law. Errors wrap harness.ErrConfig.
 func NewLogNormal(mu, sigma float64, minBytes, maxBytes int) (*LogNormal, error) {
-	if err := inLimits([]limit{
-		{"smallest value in bytes", minBytes, 1, maxValueBytes}, {"largest value in bytes", maxBytes, minBytes, maxValueBytes},
-	}); err != nil {
+	if err := cmp.Or(harness.CheckRange("smallest value in bytes", minBytes, 1, maxValueBytes),
+		harness.CheckRange("largest value in bytes", maxBytes, minBytes, maxValueBytes)); err != nil {
 		return nil, err
 	}
 	// Written so that a NaN is out of range.
 	if !(sigma > 0 && sigma <= 10) || !(math.Abs(mu) <= 100) {
 		return nil, fmt.Errorf("%w: logarithms of sizes with mean %v and deviation %v, want -100 to 100 and more than 0 to 10",
-			bench.ErrConfig, mu, sigma)
+			harness.ErrConfig, mu, sigma)
 	}
 	l := &LogNormal{Mu: mu, Sigma: sigma, Min: minBytes, Max: maxBytes}
 	below := func(bytes float64) float64 { return math.Erfc(-(math.Log(bytes)-mu)/(sigma*math.Sqrt2)) / 2 }
@@ -72,10 +72,10 @@ func (l *LogNormal) Mean() float64 {
 
 func (z *KVSizes) validate() error {
 	if z.Law == nil {
-		return inLimits([]limit{{"bytes of a value", z.Bytes, 1, maxValueBytes}})
+		return harness.CheckRange("bytes of a value", z.Bytes, 1, maxValueBytes)
 	}
 	if z.Law.upTo == nil {
-		return fmt.Errorf("%w: a law of sizes that NewLogNormal did not make", bench.ErrConfig)
+		return fmt.Errorf("%w: a law of sizes that NewLogNormal did not make", harness.ErrConfig)
 	}
 	return nil
 }

@@ -1,30 +1,25 @@
 package sim
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // ReadRows reads rows of bench run --json. Errors wrap ErrFit.
 func ReadRows(r io.Reader) ([]bench.Row, error) {
-	d := json.NewDecoder(r)
-	var rows []bench.Row
-	for {
-		var row bench.Row
-		err := d.Decode(&row)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: row %d: %w", ErrFit, len(rows)+1, err)
-		}
+	rows, err := harness.ReadRows[bench.Row](r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFit, err)
+	}
+	for i := range rows {
+		row, err := &rows[i], error(nil)
 		switch {
 		case row.Simulated:
 			err = errors.New("is simulated, want measured ones")
@@ -40,12 +35,11 @@ func ReadRows(r io.Reader) ([]bench.Row, error) {
 			}
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: row %d %w", ErrFit, len(rows)+1, err)
+			return nil, fmt.Errorf("%w: row %d %w", ErrFit, i+1, err)
 		}
 		if row.Inserts == "" { // It was measured before other kinds existed.
 			row.Inserts = bench.DataInserts
 		}
-		rows = append(rows, row)
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("%w: no rows", ErrFit)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // MicroOp is an operation of the paper's figure 9.
@@ -24,7 +24,7 @@ const ackBytes = 4
 // MicroUs returns how many us one request of n bytes takes on a cluster
 // without any other load, by the cards and links of every simulation: figure 9
 // of the paper, simulated. gbits is Config.TCPGbits, and of op MicroTCP only.
-// Errors wrap bench.ErrConfig.
+// Errors wrap harness.ErrConfig.
 //
 // A Write's bytes go to the server and an acknowledgement comes back; a Read's
 // request goes to the server and its bytes come back. The model has no bus
@@ -45,7 +45,7 @@ func (c *Cluster) MicroUs(op MicroOp, n int, gbits float64) (float64, error) {
 		return 0, err
 	}
 	if n < 1 || n > maxMicroBytes {
-		return 0, fmt.Errorf("%w: a request of %d bytes, want 1 to %d", bench.ErrConfig, n, maxMicroBytes)
+		return 0, fmt.Errorf("%w: a request of %d bytes, want 1 to %d", harness.ErrConfig, n, maxMicroBytes)
 	}
 	bytes := float64(n)
 	client, server := newCard(c.Client.NIC, 1), newCard(c.Server.NIC, 1)
@@ -63,7 +63,7 @@ func (c *Cluster) MicroUs(op MicroOp, n int, gbits float64) (float64, error) {
 	case MicroTCP:
 		return c.socketNs(nic, bytes) / 1e3, nil
 	default:
-		return 0, fmt.Errorf("%w: operation %q, want tcp, read or write", bench.ErrConfig, op)
+		return 0, fmt.Errorf("%w: operation %q, want tcp, read or write", harness.ErrConfig, op)
 	}
 	return (at + c.Client.CompletionNs) / 1e3, nil
 }
@@ -103,7 +103,7 @@ func (c *Cluster) tcpNIC(gbits float64) (NIC, error) {
 	}
 	// Written so that a NaN is out of range.
 	if !(gbits >= f.min && gbits <= f.max) {
-		return nic, fmt.Errorf("%w: Ethernet of %v Gbit/s, want 0 or %v to %v", bench.ErrConfig, gbits, f.min, f.max)
+		return nic, fmt.Errorf("%w: Ethernet of %v Gbit/s, want 0 or %v to %v", harness.ErrConfig, gbits, f.min, f.max)
 	}
 	nic.Gbits = gbits
 	return nic, nil

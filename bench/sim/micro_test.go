@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 func microUs(t *testing.T, cl *Cluster, op MicroOp, n int, gbits float64) float64 {
@@ -98,7 +98,7 @@ func TestMicroErrors(t *testing.T) {
 		"Ethernet of -1 Gbit/s, want": func() (float64, error) { return cl.MicroUs(MicroTCP, 2, -1) },
 		"Ethernet of NaN Gbit/s":      func() (float64, error) { return cl.MicroUs(MicroTCP, 2, math.NaN()) },
 	} {
-		if _, err := f(); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
+		if _, err := f(); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)
 		}
 	}
@@ -140,7 +140,7 @@ func TestTCPGbits(t *testing.T) {
 		t.Errorf("transport %q", got)
 	}
 	cfg.TCPGbits = 1e7
-	if err := cfg.Validate(); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), "1e+07 Gbit/s, want 0 or 0.001 to 1e+06") {
+	if err := cfg.Validate(); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), "1e+07 Gbit/s, want 0 or 0.001 to 1e+06") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,9 +1,9 @@
 package sim
 
 import (
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // header is the number of the slab's header among the nodes of a walk; it is

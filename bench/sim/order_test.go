@@ -28,7 +28,7 @@ func TestOrderings(t *testing.T) {
 			adaptive := run("paper", scale, 256, inserts)
 			fast, offload, tcp := run("fast", scale, 256, inserts), run("offload", scale, 256, inserts), run("tcp", scale, 256, inserts)
 			// Where offloading alone is far better than messages, Algorithm 1
-			// still sends some messages: docs/paper-simulated.md.
+			// still sends some messages: docs/research/paper-simulated.md.
 			if adaptive.OpsPerS < fast.OpsPerS || adaptive.OpsPerS < 0.75*offload.OpsPerS {
 				t.Errorf("scale %s, %d %% inserts: adaptive %.0f ops/s, fast %.0f, offload %.0f", scale, inserts,
 					adaptive.OpsPerS, fast.OpsPerS, offload.OpsPerS)

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // probe notes what a policy observes.

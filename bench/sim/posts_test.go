@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 func mops(t *testing.T, v Verbs) float64 {
@@ -95,7 +95,7 @@ func TestVerbsErrors(t *testing.T) {
 	} {
 		v := good
 		change(&v)
-		if _, err := v.Mops(); !errors.Is(err, bench.ErrConfig) || !strings.Contains(err.Error(), says) {
+		if _, err := v.Mops(); !errors.Is(err, harness.ErrConfig) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v does not say %q", err, says)
 		}
 	}

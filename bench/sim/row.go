@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -61,14 +60,6 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 		FellBack: r.FellBack, Lines: r.Lines, Repairs: r.Repairs,
 		JoinAtS: cfg.JoinAt.Seconds(), First: cfg.First, Series: r.Series, Events: r.Events, TookS: r.Took.Seconds(),
 	}
-}
-
-// WriteJSON writes the row as one line.
-func (r Row) WriteJSON(w io.Writer) error {
-	if err := json.NewEncoder(w).Encode(r); err != nil {
-		return fmt.Errorf("sim: writing a row: %w", err)
-	}
-	return nil
 }
 
 // WriteRows writes rows of one workload as a table.

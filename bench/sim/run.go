@@ -1,12 +1,15 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // Config says what Run simulates.
@@ -57,12 +60,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate checks every value. Errors wrap bench.ErrConfig or
+// Validate checks every value. Errors wrap harness.ErrConfig or
 // policy.ErrScheme and name the value and the limit.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	if c.Cluster == nil {
-		return fmt.Errorf("%w: no cluster", bench.ErrConfig)
+		return fmt.Errorf("%w: no cluster", harness.ErrConfig)
 	}
 	if err := c.Cluster.Validate(); err != nil {
 		return err
@@ -71,49 +74,43 @@ func (c Config) Validate() error {
 		return err
 	}
 	if err := c.Backoff.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", bench.ErrConfig, err)
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
 	if _, err := c.Cluster.tcpNIC(c.TCPGbits); err != nil {
 		return err
 	}
-	for _, v := range []struct {
-		name     string
-		value    int
-		min, max int
-	}{
-		{"clients", c.Clients, 1, maxClients},
-		{"in-flight", c.InFlight, 1, maxCalls / max(c.Clients, 1)},
-		{"share of searches", c.Mix[0], 0, 100},
-		{"share of inserts", c.Mix[1], 100 - c.Mix[0], 100 - c.Mix[0]},
-	} {
-		if v.value < v.min || v.value > v.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, v.name, v.value, v.min, v.max)
-		}
+	if err := cmp.Or(
+		harness.CheckRange("clients", c.Clients, 1, maxClients),
+		harness.CheckRange("in-flight", c.InFlight, 1, maxCalls/max(c.Clients, 1)),
+		harness.CheckRange("share of searches", c.Mix[0], 0, 100),
+		harness.CheckRange("share of inserts", c.Mix[1], 100-c.Mix[0], 100-c.Mix[0]),
+	); err != nil {
+		return err
 	}
 	if c.Duration < time.Millisecond || c.Duration > maxDuration {
-		return fmt.Errorf("%w: duration is %v, want 1ms to %v", bench.ErrConfig, c.Duration, maxDuration)
+		return fmt.Errorf("%w: duration is %v, want 1ms to %v", harness.ErrConfig, c.Duration, maxDuration)
 	}
 	if c.JoinAt < 0 || c.JoinAt > c.Duration {
-		return fmt.Errorf("%w: clients join after %v, want 0 to the duration, %v", bench.ErrConfig, c.JoinAt, c.Duration)
+		return fmt.Errorf("%w: clients join after %v, want 0 to the duration, %v", harness.ErrConfig, c.JoinAt, c.Duration)
 	}
 	if c.JoinAt > 0 && (c.First < 1 || c.First > c.Clients) {
-		return fmt.Errorf("%w: %d clients are there at first, want 1 to %d", bench.ErrConfig, c.First, c.Clients)
+		return fmt.Errorf("%w: %d clients are there at first, want 1 to %d", harness.ErrConfig, c.First, c.Clients)
 	}
 	if c.Sample < 0 || c.Sample > 0 && c.Duration/c.Sample > maxSamples {
-		return fmt.Errorf("%w: samples of %v, want 0 or at least %v", bench.ErrConfig, c.Sample, c.Duration/maxSamples)
+		return fmt.Errorf("%w: samples of %v, want 0 or at least %v", harness.ErrConfig, c.Sample, c.Duration/maxSamples)
 	}
 	if c.Warmup < 0 || c.Warmup > maxDuration {
-		return fmt.Errorf("%w: warmup is %v, want 0 to %v", bench.ErrConfig, c.Warmup, maxDuration)
+		return fmt.Errorf("%w: warmup is %v, want 0 to %v", harness.ErrConfig, c.Warmup, maxDuration)
 	}
 	return nil
 }
 
 // MixOf takes a mix that has only searches and inserts. The error wraps
-// bench.ErrConfig.
+// harness.ErrConfig.
 func MixOf(m bench.Mix) ([2]int, error) {
 	if s := m[bench.Search] + m[bench.Insert]; s != 100 {
 		return [2]int{}, fmt.Errorf("%w: mix %v has %d %% of other things than searches and inserts, "+
-			"which are not simulated, want 0", bench.ErrConfig, m, 100-s)
+			"which are not simulated, want 0", harness.ErrConfig, m, 100-s)
 	}
 	return [2]int{m[bench.Search], m[bench.Insert]}, nil
 }
@@ -188,23 +185,23 @@ func (s *sim) result(took time.Duration) *Result {
 	r := &Result{
 		Figures: bench.Figures{
 			OpsPerS: float64(s.all.Count()) / d,
-			MeanUs:  micros(s.all.Mean()), P50Us: micros(s.all.Quantile(0.5)),
-			P99Us: micros(s.all.Quantile(0.99)), P999Us: micros(s.all.Quantile(0.999)),
+			MeanUs:  stats.Micros(s.all.Mean()), P50Us: stats.Micros(s.all.Quantile(0.5)),
+			P99Us: stats.Micros(s.all.Quantile(0.99)), P999Us: stats.Micros(s.all.Quantile(0.999)),
 			CPUUtil:  min(n.busyNs/(d*1e9*float64(s.cl.Server.Cores)), 1),
-			Offload:  ratio(float64(n.ways[1]), searches),
-			Trips:    ratio(float64(n.trips), searches),
-			Reads:    ratio(float64(n.reads), searches),
-			Bytes:    ratio(n.bytes, float64(s.all.Count())),
-			Restarts: ratio(float64(n.restarts), searches),
+			Offload:  stats.Ratio(float64(n.ways[1]), searches),
+			Trips:    stats.Ratio(float64(n.trips), searches),
+			Reads:    stats.Ratio(float64(n.reads), searches),
+			Bytes:    stats.Ratio(n.bytes, float64(s.all.Count())),
+			Restarts: stats.Ratio(float64(n.restarts), searches),
 			Torn:     float64(n.torn),
-			Results:  ratio(float64(n.results), searches),
+			Results:  stats.Ratio(float64(n.results), searches),
 		},
 		ByOp:    map[string]bench.OpFigures{},
 		Clients: n.clientNs / (d * 1e9 * machines),
 		LinkOut: (s.card.sent - n.sentAtStart) * s.card.byteNs / (d * 1e9),
 		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Heartbeats: n.heartbeats,
-		Lines: ratio(float64(n.lines), searches), Repairs: ratio(float64(n.repairs), searches),
-		Written: ratio(float64(n.written), float64(n.ways[policy.FastMessaging]+n.inserts)),
+		Lines: stats.Ratio(float64(n.lines), searches), Repairs: stats.Ratio(float64(n.repairs), searches),
+		Written: stats.Ratio(float64(n.written), float64(n.ways[policy.FastMessaging]+n.inserts)),
 		Trials:  n.trials, Moves: n.moves,
 		Series: s.series.all,
 		Events: s.done, Simulated: s.cfg.Warmup + s.cfg.Duration, Took: took,
@@ -215,14 +212,4 @@ func (s *sim) result(took time.Duration) *Result {
 		}
 	}
 	return r
-}
-
-func micros(d time.Duration) float64 { return float64(d) / 1e3 }
-
-// ratio is 0 without a denominator, so that rows stay valid JSON.
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
 }

@@ -3,7 +3,8 @@ package sim
 import (
 	"time"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // Sample is one interval of a run that is watched over time
@@ -55,12 +56,12 @@ func (s *sim) sample() {
 	n, ns := r.ways[0]+r.ways[1], float64(r.every)
 	r.all = append(r.all, Sample{
 		AtS: float64(s.now-r.started) / 1e9, Searches: n, OpsPerS: float64(n) / ns * 1e9,
-		Offload: ratio(float64(r.ways[1]), float64(n)),
-		MeanUs:  ratio(micros(r.took), float64(n)), MostUs: micros(r.most),
+		Offload: stats.Ratio(float64(r.ways[1]), float64(n)),
+		MeanUs:  stats.Ratio(stats.Micros(r.took), float64(n)), MostUs: stats.Micros(r.most),
 		// Work is counted when it begins: a request that crosses the
 		// interval's end may raise this slightly above 1.
 		CPU:     min((s.n.busyNs-r.busyNs)/ns/float64(s.cl.Server.Cores), 1),
-		Written: ratio(float64(s.n.written-r.written), float64(n)), Moves: s.n.moves - r.moves,
+		Written: stats.Ratio(float64(s.n.written-r.written), float64(n)), Moves: s.n.moves - r.moves,
 	})
 	r.ways, r.took, r.most, r.busyNs, r.written, r.moves = [2]uint64{}, 0, 0, s.n.busyNs, s.n.written, s.n.moves
 	s.schedule(s.now+r.every, evSample, 0, 0)

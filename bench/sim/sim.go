@@ -4,9 +4,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	ways "github.com/catfish-index/catfish/fastmsg/fetch"
+	ways "github.com/catfish-index/catfish/internal/fetch"
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // The kinds of events, by the path of a request.

@@ -1,10 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 )
 
 // Verbs is a loop of threads that start operations sequentially, each when the
@@ -34,7 +35,7 @@ const (
 )
 
 // Mops simulates v, and returns million operations a second. Errors wrap
-// bench.ErrConfig.
+// harness.ErrConfig.
 func (v Verbs) Mops() (float64, error) {
 	if err := v.Cluster.Validate(); err != nil {
 		return 0, err
@@ -42,14 +43,12 @@ func (v Verbs) Mops() (float64, error) {
 	if v.Machines == 0 {
 		v.Machines = v.Cluster.Client.Machines
 	}
-	limits := []limit{
-		{"threads", v.Threads, 1, 1 << 16}, {"machines", v.Machines, 1, 4096}, {"bytes", v.Bytes, 1, maxMicroBytes},
-	}
-	if err := inLimits(limits); err != nil {
+	if err := cmp.Or(harness.CheckRange("threads", v.Threads, 1, 1<<16), harness.CheckRange("machines", v.Machines, 1, 4096),
+		harness.CheckRange("bytes", v.Bytes, 1, maxMicroBytes)); err != nil {
 		return 0, err
 	}
 	if v.Op != MicroRead && v.Op != MicroWrite {
-		return 0, fmt.Errorf("%w: operation %q, want read or write", bench.ErrConfig, v.Op)
+		return 0, fmt.Errorf("%w: operation %q, want read or write", harness.ErrConfig, v.Op)
 	}
 	k := &v.Cluster.Client
 	server := newCard(v.Cluster.Server.NIC, v.Threads)
@@ -98,19 +97,4 @@ func (v Verbs) Mops() (float64, error) {
 		}
 	}
 	return float64(done) * 1e3 / (verbsNs - float64(warm)), nil
-}
-
-// limit is a whole number of a configuration and its range.
-type limit struct {
-	name            string
-	value, min, max int
-}
-
-func inLimits(all []limit) error {
-	for _, l := range all {
-		if l.value < l.min || l.value > l.max {
-			return fmt.Errorf("%w: %s is %d, want %d to %d", bench.ErrConfig, l.name, l.value, l.min, l.max)
-		}
-	}
-	return nil
 }

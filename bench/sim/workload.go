@@ -8,13 +8,14 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // ErrWorkload is wrapped by errors about trees and queries. It wraps
-// bench.ErrConfig.
-var ErrWorkload = fmt.Errorf("%w: workload", bench.ErrConfig)
+// harness.ErrConfig.
+var ErrWorkload = fmt.Errorf("%w: workload", harness.ErrConfig)
 
 // Spec says which tree is searched, and with which queries.
 type Spec struct {
@@ -127,13 +128,11 @@ func (c *Cache) Get(s Spec, note func(string)) (*Workload, error) {
 	return w, nil
 }
 
-// NewWorkload builds the tree and searches it. Errors wrap ErrWorkload.
-func NewWorkload(s Spec) (*Workload, error) { return newWorkload(s, func(string) {}) }
-
-// newWorkload reports the progress of inserts to note.
+// newWorkload builds the tree and searches it. It reports the progress of inserts to
+// note. Errors wrap ErrWorkload.
 func newWorkload(s Spec, note func(string)) (*Workload, error) {
 	w, err := makeWorkload(s, note)
-	if err != nil && !errors.Is(err, bench.ErrConfig) {
+	if err != nil && !errors.Is(err, harness.ErrConfig) {
 		err = fmt.Errorf("%w: %w", ErrWorkload, err)
 	}
 	return w, err

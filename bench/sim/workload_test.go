@@ -100,7 +100,7 @@ func TestWorkloadErrors(t *testing.T) {
 		{Dataset: "uniform", Objects: 10, Scale: "1e-5", NodeBytes: 1000},
 		{Dataset: "uniform", Objects: -1, Scale: "1e-5", NodeBytes: 1024},
 	} {
-		if _, err := NewWorkload(s); !errors.Is(err, ErrWorkload) {
+		if _, err := newWorkload(s, func(string) {}); !errors.Is(err, ErrWorkload) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}

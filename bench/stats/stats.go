@@ -1,7 +1,8 @@
-// Package stats has the arithmetic of medians and ratios.
+// Package stats has the arithmetic of rows: medians, ratios, and sums of counters.
 package stats
 
 import (
+	"reflect"
 	"slices"
 	"time"
 )
@@ -18,6 +19,43 @@ func Median(values []float64) float64 {
 type Figure struct {
 	Name  string
 	Value *float64
+}
+
+// Figures lists the numbers of a struct, whose fields are numbers with JSON names or
+// structs of them.
+func Figures(of any) []Figure { return figures(reflect.ValueOf(of).Elem()) }
+
+func figures(v reflect.Value) (all []Figure) {
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Type.Kind() == reflect.Struct {
+			all = append(all, figures(v.Field(i))...)
+		} else {
+			all = append(all, Figure{f.Tag.Get("json"), v.Field(i).Addr().Interface().(*float64)})
+		}
+	}
+	return all
+}
+
+// Sum adds up two structs of the same type, whose fields are counters or structs of them.
+func Sum[T any](a, b T) T {
+	combine(reflect.ValueOf(&a).Elem(), reflect.ValueOf(b), 1)
+	return a
+}
+
+// Difference is what came since an earlier state of counters.
+func Difference[T any](later, earlier T) T {
+	combine(reflect.ValueOf(&later).Elem(), reflect.ValueOf(earlier), -1)
+	return later
+}
+
+func combine(a, b reflect.Value, sign int64) {
+	for i := range a.NumField() {
+		if x, y := a.Field(i), b.Field(i); x.Kind() == reflect.Struct {
+			combine(x, y, sign)
+		} else {
+			x.SetUint(x.Uint() + uint64(sign)*y.Uint())
+		}
+	}
 }
 
 // Summarize sets each figure of a row to the median of the runs' figures in

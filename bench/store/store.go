@@ -18,6 +18,9 @@ import (
 // ErrBusy is wrapped when another run uses a file.
 var ErrBusy = errors.New("another run uses this directory")
 
+// ErrLine is wrapped when a line is no value of this program's.
+var ErrLine = errors.New("unknown line")
+
 // Lines is a file of JSON values, a line each, of which no two have the
 // same key. It locks the file against other runs until it is closed.
 type Lines[T any] struct {
@@ -86,7 +89,7 @@ func (l *Lines[T]) read(check func(T) error) (end int64, err error) {
 		d := json.NewDecoder(bytes.NewReader(line))
 		d.DisallowUnknownFields() // Refuse those of an older or newer program.
 		if err := d.Decode(&v); err != nil {
-			return 0, fmt.Errorf("line %d: %w (--fresh discards what is there)", n, err)
+			return 0, fmt.Errorf("%w %d: %w", ErrLine, n, err)
 		}
 		if err := check(v); err != nil {
 			return 0, err

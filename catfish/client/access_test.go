@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -17,26 +16,17 @@ import (
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // keyFile makes a file with a key for each list of roles.
 func keyFile(t testing.TB, entries ...access.Entry) (keys *server.Keys, file string, texts []string) {
 	t.Helper()
-	file = filepath.Join(t.TempDir(), "keys")
-	for _, e := range entries {
-		e, key, err := access.NewKey(e)
-		if err == nil {
-			err = access.Add(file, e)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, key)
-	}
+	file, texts = catfishtest.KeyFile(t, entries...)
 	keys, err := server.OpenKeys(file, quiet())
 	if err != nil {
 		t.Fatal(err)

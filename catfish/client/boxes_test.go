@@ -15,9 +15,9 @@ import (
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/querylog/querylogtest"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 const testKept = "kept"
@@ -266,7 +266,7 @@ func TestKeptOptions(t *testing.T) {
 	for what, o := range map[string]server.Options{
 		"no directory": {Keep: []string{"a"}},
 		"twice":        {DataDir: "d", Keep: []string{"a", "a"}},
-		"records":      {DataDir: "d", Keep: []string{"a"}, Records: []string{"a"}},
+		"two kinds":    {DataDir: "d", Keep: []string{"a"}, Records: []string{"a"}, Collections: []string{"a"}},
 		"features":     {DataDir: "d", Keep: []string{"a"}, Features: map[string]model.FeaturesOptions{"a": {}}},
 		"no name":      {DataDir: "d", Keep: []string{""}},
 	} {

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // A server process that keeps boxes is killed under load, as TestKilledStore does with

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // channels is a session's use of read channels, which it may share with the

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish/model"
@@ -15,15 +16,23 @@ type Client struct {
 	collection string
 }
 
-// Dial connects to the server at addr (host:port). When the server goes
-// away later, the client reconnects with back-off; Dial itself tries once
-// and fails with ErrNoServer within opts.DialTimeout.
+// Dial connects to the server at addr (host:port), or to the primary of a group, of which
+// addr names one member or several (host:port,host:port); or to all groups, if several have
+// the store together, of which addr names members of any. When the server goes
+// away later, or another member becomes the primary, the client reconnects with back-off;
+// Dial itself tries once, or until the group has a primary, and fails with ErrNoServer
+// within opts.DialTimeout.
 func Dial(ctx context.Context, addr string, opts Options) (*Client, error) {
 	c, err := newConnection(addr, opts)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.start(ctx); err != nil {
+	err = c.start(ctx)
+	var several *severalGroups
+	if errors.As(err, &several) {
+		err = c.startCluster(ctx, several.found)
+	}
+	if err != nil {
 		_ = c.close() // The failed client is not returned.
 		return nil, err
 	}
@@ -57,9 +66,12 @@ type ConnInfo struct {
 
 // Info describes the present connection, or the last one.
 func (c *Client) Info() ConnInfo {
+	if k := c.conn.cluster; k != nil {
+		return k.info()
+	}
 	s := c.conn.sessions.latest()
 	i := ConnInfo{
-		Addr: c.conn.addr, Transport: s.transport, Reason: s.reason, Policy: c.conn.engine.Policy(),
+		Addr: s.server, Transport: s.transport, Reason: s.reason, Policy: c.conn.engines[ofBoxes].Policy(),
 		BootID: s.hello.BootID, Version: s.hello.Version,
 	}
 	if s.dev != nil {

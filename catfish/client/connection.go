@@ -11,30 +11,37 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // connection is what the Clients of all collections share: successive sessions with one
-// server, and the state that outlives a session. Each part owns its state:
+// server, or with the primaries of a group, and the state that outlives a session. Each part owns its state:
 //
-//	engine     which path a search takes (package policy); records have their
-//	           own, since what their reads cost has nothing to do with a tree's
+//	engines    which path a search takes (package policy), by kind of collection
+//	servers    where the next session goes
+//	cluster    the connections to the groups, if there are several (cluster.go)
 //	sessions   which session is the present one
 //	devices    the transports' devices, shared with other clients
 //	counters   what was done
 type connection struct {
-	addr   string
+	addr   string // as the caller gave it: one address, or several
 	opts   Options
 	scheme Scheme
 	log    *slog.Logger
 
-	engine   *policy.Engine
-	records  *policy.Engine // engine, if the policy is the user's own
-	features *policy.Engine // as records
-	leave    func()         // the group of clients
+	engines  [kinds]*policy.Engine // all one, if the policy is the user's own
+	leave    func()                // the groups of clients
+	servers  servers
+	others   *secondaries  // nil: features are read at the primary, too
+	looks    chan struct{} // look
+	cluster  *cluster      // nil: there is one group, or it is a part of one that several have
+	part     *ofCluster    // nil: it is the whole
 	sessions sessions
 	devices  devices
 	counters counters
+	id       uint64        // random: of the names of writes (repeat.go)
+	numbers  atomic.Uint64 // of the last write that has a name
+	seen     atomic.Uint64 // a revision of the group that readers have seen
 	yielded  atomic.Uint64 // counters.reads by policy.YieldReads, when other goroutines were let run
 
 	ctx  context.Context // done when the client is closed
@@ -61,10 +68,15 @@ func newConnection(addr string, opts Options) (*connection, error) {
 	if opts.Seed == 0 {
 		opts.Seed = rand.Uint64()
 	}
-	c := &connection{addr: addr, opts: opts, scheme: sch, log: opts.Logger}
+	all, err := newServers(addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &connection{addr: addr, opts: opts, scheme: sch, log: opts.Logger, servers: all, looks: make(chan struct{}, 1), id: max(rand.Uint64(), 1)}
 	if opts.TrustCache && c.cacheBytes() == 0 {
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", model.ErrOption)
 	}
+	c.others = newSecondaries(c)
 	c.sessions.init()
 	c.devices.shared = &opts.Shared.devices
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -72,32 +84,26 @@ func newConnection(addr string, opts Options) (*connection, error) {
 	return c, nil
 }
 
-// decideBy makes the engine, with the user's own policy if there is one.
+// decideBy makes the engines, or one with the user's own policy.
 func (c *connection) decideBy(p Policy) {
-	var leave, leaveRecords, leaveFeatures func()
-	c.engine, leave = c.newEngine(p, model.KindBoxes)
-	c.records, leaveRecords = c.engine, func() {}
-	c.features, leaveFeatures = c.engine, func() {}
-	if p == nil {
-		c.records, leaveRecords = c.newEngine(nil, model.KindRecords)
-		c.features, leaveFeatures = c.newEngine(nil, model.KindFeatures)
-	}
-	c.leave = func() {
-		leaveFeatures()
-		leaveRecords()
-		leave()
-	}
-}
-
-func (c *connection) newEngine(p Policy, kind string) (*policy.Engine, func()) {
-	g, leave := c.opts.Shared.groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0, kind})
-	if p == nil {
-		p = c.scheme.New(c.opts.Seed, g, c.opts.Backoff)
-	}
-	e := policy.NewEngine(p, c.opts.Seed, time.Now, g)
-	return e, func() {
-		e.Close()
-		leave()
+	c.leave = func() {}
+	for k := range kinds {
+		if p != nil && k > 0 {
+			c.engines[k] = c.engines[0]
+			continue
+		}
+		g, leave := c.opts.Shared.groups.Join(groupKey{c.addr, c.opts.Transport, c.opts.Fabric, c.cacheBytes() > 0, k})
+		of := p
+		if of == nil {
+			of = c.scheme.New(c.opts.Seed, g, c.opts.Backoff)
+		}
+		e, before := policy.NewEngine(of, c.opts.Seed, time.Now, g), c.leave
+		c.engines[k] = e
+		c.leave = func() {
+			e.Close()
+			leave()
+			before()
+		}
 	}
 }
 
@@ -106,47 +112,61 @@ func (c *connection) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
 	defer cancel()
 	s, err := c.connect(ctx)
+	for pauses := (pauses{}); errors.Is(err, errNoPrimary) && pauses.atMost(longestSearch).wait(ctx); {
+		next, failed := c.connect(ctx)
+		if failed == nil || ctx.Err() == nil { // Else the time has ended the attempt.
+			s, err = next, failed
+		}
+	}
 	if err != nil {
 		return err
 	}
 	c.sessions.set(s)
 	c.openFirst(ctx, s)
 	c.wg.Go(c.maintain)
+	if c.others != nil && s.lease != nil {
+		c.wg.Go(c.others.run)
+	}
 	return nil
 }
 
 // close ends the client. A second call does nothing.
 func (c *connection) close() error {
 	c.stop()
+	var err error
+	if c.cluster != nil {
+		err = c.cluster.close()
+	}
 	c.wg.Wait()
 	c.leave()
 	if s := c.sessions.latest(); s != nil {
 		s.close()
 		s.drained()
 	}
-	return c.devices.close()
+	return errors.Join(err, c.devices.close())
 }
-
-// Reconnection back-off: the shortest pause lets a restart go unnoticed, the longest
-// keeps a thousand clients from hammering a dead server.
-const (
-	firstPause = 10 * time.Millisecond
-	lastPause  = time.Second
-)
 
 // maintain replaces sessions that broke until the client is closed.
 func (c *connection) maintain() {
 	for {
 		s := c.sessions.latest()
-		select {
-		case <-s.caller.Done():
-		case <-c.ctx.Done():
+		left, still := c.over(s)
+		if c.ctx.Err() != nil {
 			return
 		}
-		s.close()
-		// In-flight reads use memory of the device: close waits for them.
-		c.wg.Go(s.drained)
-		c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
+		c.wg.Go(func() {
+			if left && !still {
+				c.linger(s)
+			}
+			s.close()
+			// In-flight reads use memory of the device: close waits for them.
+			s.drained()
+		})
+		if left {
+			c.log.Info("another member is the primary, reconnecting", "addr", c.addr, "was", s.server)
+		} else {
+			c.log.Warn("connection lost, reconnecting", "addr", c.addr, "transport", s.transport)
+		}
 		if !c.reconnect(s) {
 			return
 		}
@@ -154,34 +174,38 @@ func (c *connection) maintain() {
 }
 
 func (c *connection) reconnect(old *session) bool {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	var pauses pauses
+	for {
 		ctx, cancel := context.WithTimeout(c.ctx, c.opts.DialTimeout)
 		s, err := c.connect(ctx)
 		cancel()
 		if err == nil {
 			c.meet(old, s)
-			c.log.Info("reconnected", "addr", c.addr, "transport", s.transport,
-				"restarted", s.hello.BootID != old.hello.BootID)
+			c.log.Info("reconnected", "addr", s.server, "transport", s.transport,
+				"restarted", s.hello.BootID != old.hello.BootID && !sameGroup(old, s))
 			c.counters.reconnects.Add(1)
 			c.sessions.set(s)
 			c.openFirst(c.ctx, s)
 			return true
 		}
 		c.sessions.failed(err)
-		t := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-t.C:
-		case <-c.ctx.Done():
-			t.Stop()
+		if errors.Is(err, errNoPrimary) {
+			pauses.atMost(longestSearch)
+		}
+		if !pauses.wait(c.ctx) {
 			return false
 		}
 	}
 }
 
-// session returns the present session, waiting up to DialTimeout for one.
+// session returns the session for the next attempt of a request, waiting up to
+// DialTimeout for one. Every request, read, write or watch, gets its session here.
 func (c *connection) session(ctx context.Context) (*session, error) {
 	if s := c.sessions.latest(); s.alive() {
 		return s, nil
+	}
+	if c.cluster != nil {
+		return nil, model.ErrSeveralGroups
 	}
 	timeout := time.NewTimer(c.opts.DialTimeout)
 	defer timeout.Stop()
@@ -222,5 +246,5 @@ func (c *connection) cacheBytes() int64 {
 	return 0
 }
 
-// mailbox returns that of the latest session.
-func (c *connection) mailbox() policy.Mailbox { return &c.sessions.latest().mailbox }
+// mailbox returns that of the latest session, for boxes.
+func (c *connection) mailbox() policy.Mailbox { return &c.sessions.latest().mailboxes[ofBoxes] }

@@ -3,7 +3,7 @@ package client
 import (
 	"sync/atomic"
 
-	"github.com/catfish-index/catfish/fastmsg/fetch"
+	"github.com/catfish-index/catfish/internal/fetch"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/offload"
 )
@@ -60,15 +60,17 @@ type Counters struct {
 
 // Counters returns what the client has done so far.
 func (c *Client) Counters() Counters {
-	n, engine := &c.conn.counters, c.conn.engine
+	if k := c.conn.cluster; k != nil {
+		return k.counters()
+	}
+	n, e := &c.conn.counters, &c.conn.engines
+	engine := e[ofBoxes]
 	load, state := engine.Last(c.conn.mailbox())
 	fast, offloaded := engine.Finished(FastMessaging), engine.Finished(Offload)
-	if f := c.conn.features; f != engine {
-		fast, offloaded = fast+f.Finished(FastMessaging), offloaded+f.Finished(Offload)
-	}
 	fastGets, offloadedGets := uint64(0), uint64(0)
-	if r := c.conn.records; r != engine {
-		fastGets, offloadedGets = r.Finished(FastMessaging), r.Finished(Offload)
+	if e[ofRecords] != engine { // one of each kind
+		fast, offloaded = fast+e[ofFeatures].Finished(FastMessaging), offloaded+e[ofFeatures].Finished(Offload)
+		fastGets, offloadedGets = e[ofRecords].Finished(FastMessaging), e[ofRecords].Finished(Offload)
 	}
 	fastAll := fast + fastGets
 	together := min(n.together.Load(), fastAll) // together may have grown since

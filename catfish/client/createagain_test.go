@@ -7,7 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // If a collection exists already, either it has the requested options, or the error

@@ -12,10 +12,7 @@ import (
 func (r *remoteFeatures) Describe(ctx context.Context) (d model.FeaturesInfo, err error) {
 	older := false
 	ans, err := r.c.request(ctx, wire.KindDescribe, func(s *session) (*openSlab, []byte, error) {
-		o, err := s.openChecked(ctx, r.c.collection, wire.KindOpen)
-		if err == nil {
-			err = o.isOf(model.KindFeatures)
-		}
+		o, err := s.openKind(ctx, r.c.collection, ofFeatures, wire.KindOpen)
 		if older = err == nil && !s.knows(wire.KindDescribe); older {
 			err = model.ErrVersionMismatch
 		}
@@ -52,10 +49,13 @@ func (r *remoteFeatures) brief(ctx context.Context) (model.FeaturesInfo, error) 
 // Kind is the kind of the client's collection: KindBoxes, KindRecords or KindFeatures.
 // ErrUnknownCollection: there is none.
 func (c *Client) Kind(ctx context.Context) (kind string, err error) {
+	if k := c.conn.cluster; k != nil {
+		return k.kind(ctx, c.collection)
+	}
 	_, err = c.request(ctx, wire.KindOpen, func(s *session) (*openSlab, []byte, error) {
 		o, err := s.openChecked(ctx, c.collection, wire.KindOpen)
 		if err == nil {
-			kind = o.kind()
+			kind = o.kind().String()
 		}
 		// Asked for again, as by every request that needs the present state: the session
 		// may know a collection that was dropped.

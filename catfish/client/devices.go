@@ -6,9 +6,9 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 )
 
 // devices are what a client uses of its Shared's devices, one for each transport
@@ -36,8 +36,8 @@ type deviceKey struct {
 	uid               int64 // the server's user, which shm trusts; -1: unknown
 }
 
-func (s *session) deviceKey(server string) deviceKey {
-	k := deviceKey{s.transport, server, s.fabric, -1}
+func (s *session) deviceKey() deviceKey {
+	k := deviceKey{s.transport, s.server, s.fabric, -1}
 	if s.hello.UID != nil {
 		k.uid = int64(*s.hello.UID)
 	}

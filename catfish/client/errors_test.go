@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/status"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -42,6 +43,18 @@ func TestFailures(t *testing.T) {
 	binary.LittleEndian.PutUint16(b, 999)
 	if err := wire.GetFailure(b); !errors.Is(err, model.ErrServer) || RetrySafe(err) {
 		t.Errorf("unknown code: %v", err)
+	}
+}
+
+// TestRetrySafeFollowsTheTable: a client may repeat what a server refused by any code of
+// the wire, unless the table says that the outcome is unknown.
+func TestRetrySafeFollowsTheTable(t *testing.T) {
+	for code := status.Internal; code <= status.RateLimited; code++ {
+		is := status.OfWire(code)
+		err := wire.GetFailure(wire.AppendFailure(nil, is, 0))
+		if known := status.RetryOf(is) != status.Unknown; !errors.Is(err, is) || RetrySafe(err) != known {
+			t.Errorf("code %d, %v: safe to repeat: %v, by the table: %v", code, err, RetrySafe(err), known)
+		}
 	}
 }
 

@@ -1,25 +1,25 @@
 package client
 
 import (
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // Estimate fills an estimate: what the query would read by offloading, as far
 // as cached nodes show. They may be old. Without a cache there are none, and
 // they do not help to estimate a search for the nearest.
 func (q *boxQuery) Estimate(to *Estimate) bool {
-	if q.at.Cache == nil || q.kind == wire.KindNearest {
+	if q.open.Cache == nil || q.kind == wire.KindNearest {
 		return false
 	}
 	var e remote.Estimate
 	searches := 1
 	if q.kind != wire.KindSearchMany {
-		q.estimator.Add(&e, q.at, &q.rect)
+		q.estimator.Add(&e, &q.open.slab, &q.rect)
 	} else {
 		searches = len(q.rects)
 		for i := range q.rects {
-			q.estimator.Add(&e, q.at, &q.rects[i])
+			q.estimator.Add(&e, &q.open.slab, &q.rects[i])
 		}
 	}
 	*to = Estimate{

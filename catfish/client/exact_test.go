@@ -13,6 +13,7 @@ import (
 	tidwall "github.com/tidwall/rtree"
 
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -79,7 +80,7 @@ func queriesAround(items []rstar.Item, seed uint64, n int) []rstar.Rect {
 		world = world.Union(it.Rect)
 	}
 	qs := []rstar.Rect{{MinX: world.MaxX + 1, MinY: world.MaxY + 1, MaxX: world.MaxX + 2, MaxY: world.MaxY + 2}}
-	if seed == 0 && len(items) < 1_000_000/raceFactor {
+	if seed == 0 && len(items) < 1_000_000/catfishtest.RaceFactor {
 		qs = append(qs, world)
 	}
 	for len(qs) < n {
@@ -170,7 +171,7 @@ func testExact(t *testing.T, d exactSet, oracles []*oracle, polling bool) {
 // some leaves out cases that would take too long under the race detector, or on an
 // emulated machine.
 func some[T any](all []T) []T {
-	n := raceFactor
+	n := catfishtest.RaceFactor
 	if testing.Short() {
 		n *= 2
 	}

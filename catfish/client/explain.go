@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -22,7 +22,7 @@ func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.
 	if err := r.Validate(); err != nil {
 		return nil, nil, err
 	}
-	x, done := c.conn.explain(c.conn.engine.Policy())
+	x, done := c.conn.explain(c.conn.engines[ofBoxes].Policy())
 	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.explain = wire.KindSearch, r, max(limit, 0), x

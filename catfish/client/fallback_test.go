@@ -11,8 +11,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
 )
 
 // unreachable is a device that cannot connect.
@@ -41,8 +42,8 @@ func TestAutoTriesNextTransport(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := &logLines{}
-			opts := WithHooks(Options{Logger: log.logger()}, func(h *wire.ClientHooks) {
+			log := &catfishtest.LogLines{}
+			opts := WithHooks(Options{Logger: log.Logger()}, func(h *wire.ClientHooks) {
 				h.Wrap = func(d rdma.Device) rdma.Device {
 					if d.Info().Provider == model.TransportSHM {
 						return unreachable{d, dialErr}

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Only simple finds are made together, and each as the client has requested it.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // BenchmarkSearchOne: searches of about one object by messages, server and clients in

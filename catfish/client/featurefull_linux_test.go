@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // TestFullDataDir: the data directory's file system, of 8 MiB, fills up. Clients of all

@@ -12,9 +12,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/history"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // historyPlace is where write n puts a feature: a point, or three squares.
@@ -58,7 +59,7 @@ func inBox(g orb.Geometry, box [4]float64) bool {
 func TestFeatureHistories(t *testing.T) {
 	s := startFeatures(t, server.Options{Workers: 2, NodeBytes: 704})
 	const features = 6
-	rounds := max(48/raceFactor, 12)
+	rounds := max(48/catfishtest.RaceFactor, 12)
 	h := history.NewKeys()
 	var clients sync.WaitGroup
 	var writes atomic.Uint64

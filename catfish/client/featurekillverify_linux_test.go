@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // verify compares what all paths read with the known operations, and begins a new life.

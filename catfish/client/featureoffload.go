@@ -5,14 +5,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/record"
+	recordreader "github.com/catfish-index/catfish/internal/record/remote"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/record"
-	recordreader "github.com/catfish-index/catfish/record/remote"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 const (
@@ -23,85 +22,66 @@ const (
 	searchBytes = wire.FeatureBytes
 )
 
-// offload reads the tree, and then the records to which it leads. ok is false if
-// the client should ask the server instead.
+// offload reads the tree, and then the records to which it leads.
 //
 // The references were in the tree during the walk, so their records may be read
-// until a grace period after its begin, dead or not (record/readers.go).
-func (g *findQuery) offload(ctx context.Context, c *Client, s *session) (st offload.Stats, ok bool, err error) {
+// until a grace period after its begin, dead or not (internal/record/readers.go).
+func (g *findQuery) offload(ctx context.Context, c *Client, s *session) (left int, err error) {
 	began := wire.Monotonic()
-	items, st, err := g.candidates(ctx, c, s)
+	if g.kind == wire.KindNear {
+		err = g.offloadNear(ctx, c, s, began)
+	} else {
+		err = g.offloadFind(ctx, c, s, began)
+	}
 	if err != nil {
-		ok, err = g.cannot(ctx, s, err)
-		return st, ok, err
+		g.again()
+		return 1, err
+	}
+	return 0, nil
+}
+
+func (g *findQuery) offloadFind(ctx context.Context, c *Client, s *session, began time.Duration) error {
+	// The tree's entries that meet the area, each once.
+	items, err := g.walk(ctx, c, s, func(r *remote.Reader) ([]rstar.Item, error) {
+		return r.SearchAny(ctx, &g.open.slab, g.prepared.Boxes(), searchCandidates+1, nil)
+	})
+	if err != nil {
+		return err
 	}
 	if len(items) > searchCandidates {
-		return st, false, nil
+		return errAsk
 	}
 	if len(items) > 0 {
-		var more offload.Stats
-		more, ok, err = g.readAll(ctx, c, s, items, began, g.keep)
-		// The walks follow each other.
-		st.Add(more)
-		if !ok || err != nil {
-			return st, false, err
+		if err := g.readAll(ctx, c, s, items, began, g.keep); err != nil {
+			return err
 		}
 	}
 	g.arrange()
-	return st, true, nil
+	return nil
 }
 
-// cannot decides what an error of a walk means: ask the server instead, or lost.
-func (g *findQuery) cannot(ctx context.Context, s *session, err error) (ok bool, _ error) {
-	switch {
-	case errors.Is(err, remote.ErrGrown):
-		g.open.outgrown.Store(true) // The next search will ask.
-		return false, nil
-	case errors.Is(err, offload.ErrRestart), errors.Is(err, offload.ErrTorn), errors.Is(err, errNoChannel):
-		return false, nil
-	}
-	return false, s.walkFailed(ctx, g.open, err)
-}
-
-// candidates returns the tree's entries that meet the area, each once.
-func (g *findQuery) candidates(ctx context.Context, c *Client, s *session) (items []rstar.Item, st offload.Stats, err error) {
-	err = g.walk(ctx, c, s, &st, func(r *remote.Reader, ended func()) error {
-		defer ended()
-		items, err = r.SearchAny(ctx, &g.open.slab, g.prepared.Boxes(), searchCandidates+1, nil)
-		return err
-	})
-	return items, st, err
-}
-
-// walk lends f a reader of the tree. f calls ended after each search, which counts.
-func (g *findQuery) walk(ctx context.Context, c *Client, s *session, st *offload.Stats, f func(r *remote.Reader, ended func()) error) error {
+// walk lends f a reader of the tree, for one search.
+func (g *findQuery) walk(ctx context.Context, c *Client, s *session, f func(r *remote.Reader) ([]rstar.Item, error)) ([]rstar.Item, error) {
 	u, err := s.channels.get(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer s.channels.put(u)
 	g.explain.step("get a read channel")
 	r := u.(*remote.Reader)
-	err = f(r, func() {
-		one := r.Stats()
-		c.conn.counters.addOffload(&one)
-		g.explain.read(&one)
-		st.Add(one)
-	})
+	items, err := f(r)
+	st := r.Stats()
+	g.count(c, &st)
 	g.explain.step("walk the tree")
-	return walkError(err)
+	return items, walkError(err)
 }
 
-// readAll reads the records of candidates, and calls decide with each feature. ok
-// is false if a record could not be read.
+// readAll reads the records of candidates, and calls decide with each feature.
 func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []rstar.Item, began time.Duration,
-	decide func(f *query.Found, ref record.Ref) error) (st offload.Stats, ok bool, err error) {
+	decide func(f *query.Found, ref record.Ref) error) error {
 	u, err := s.recordChannels.get(ctx)
-	if errors.Is(err, errNoChannel) {
-		return st, false, nil
-	}
 	if err != nil {
-		return st, false, err
+		return err
 	}
 	defer s.recordChannels.put(u)
 	at := g.open.records
@@ -117,41 +97,38 @@ func (g *findQuery) readAll(ctx context.Context, c *Client, s *session, items []
 		}
 	}
 	err = r.Read(ctx, reads)
-	st = r.Stats()
-	c.conn.counters.addOffload(&st)
-	g.explain.read(&st)
+	st := r.Stats()
+	g.count(c, &st)
 	g.explain.step("read the records")
 	if err != nil {
-		ok, err = g.cannot(ctx, s, err)
-		return st, ok, err
+		return err
 	}
 	for i := range reads {
-		if ok, err := g.readOne(&reads[i], at, decide); !ok || err != nil {
-			return st, false, err
+		if err := g.readOne(&reads[i], at, decide); err != nil {
+			return err
 		}
 	}
 	g.explain.step("decide")
-	return st, true, nil
+	return nil
 }
 
-// readOne decodes a record that was read. ok is false if it could not be decoded.
-func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*query.Found, record.Ref) error) (ok bool, err error) {
+// readOne decodes a record that was read.
+func (g *findQuery) readOne(it *recordreader.Item, at *recordsAt, decide func(*query.Found, record.Ref) error) (err error) {
 	if errors.Is(it.Err, record.ErrRef) {
 		g.open.outgrown.Store(true) // It may have grown.
 	}
 	if it.Err != nil && !errors.Is(it.Err, record.ErrDead) {
-		return false, nil
+		return errAsk
 	}
 	now := at.clock + wire.Monotonic()
 	f := query.Found{ID: it.View.Key, Value: it.View.Value, Revision: it.View.Revision, Expiry: time.Duration(it.View.Expiry), Now: now}
-	if f.Expiry != 0 && f.Expiry <= now {
-		return true, nil
+	if f.Expiry != 0 && f.Expiry <= now || g.part != nil && !g.part.has(f.ID) {
+		return nil
 	}
 	if f.View, err = feature.Parse(f.Value); err != nil {
-		return false, nil // Foreign bytes: ask the server.
+		return errAsk // Foreign bytes.
 	}
-	err = decide(&f, it.Ref)
-	return err == nil, err
+	return decide(&f, it.Ref)
 }
 
 // keep adds a feature to the results of a search without distances.

@@ -1,8 +1,8 @@
 package client
 
 import (
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // openedTree sets where the tree of a collection of features is, and its cache, and

@@ -13,8 +13,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 var paged = flag.Int("paged", 20_000, "how many features TestPagingBesideWriters goes through")
@@ -25,7 +26,7 @@ var paged = flag.Int("paged", 20_000, "how many features TestPagingBesideWriters
 // made it, no older than the writes acknowledged before its page was requested.
 func TestPagingBesideWriters(t *testing.T) {
 	s := startFeatures(t, server.Options{SlabBytes: max(256<<20, int64(*paged)*2048)})
-	n := *paged / raceFactor
+	n := *paged / catfishtest.RaceFactor
 	ctx := t.Context()
 	id := func(i int) string { return fmt.Sprintf("place %07d", i) }
 	// Of four features one stays as it is, one is moved, one comes and goes, and one

@@ -6,19 +6,26 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // put sends features, as many as fit in each message.
 func (r *remoteFeatures) Put(ctx context.Context, fs []model.Feature, cond kv.Condition, results []model.PutResult) error {
+	var w attempt
+	first := r.c.conn.names(len(fs))
 	for n := 0; n < len(fs); {
-		sent, err := r.putSome(ctx, fs[n:], cond, results[n:])
+		w.name.Number = first + uint64(n)
+		if n >= w.tried {
+			w.sent = nil // None of the rest was sent before.
+		}
+		sent, err := r.putSome(ctx, &w, n, fs[n:], cond, results[n:])
 		if err != nil {
 			for i := range results[n:] {
 				if results[n+i].Err == nil && results[n+i].Revision == 0 {
@@ -26,34 +33,67 @@ func (r *remoteFeatures) Put(ctx context.Context, fs []model.Feature, cond kv.Co
 				}
 			}
 			if n > 0 {
-				err = &partlyDone{n, err}
+				err = &wire.PartlyDone{Done: n, Err: err}
 			}
 			return err
+		}
+		for i := range results[n : n+sent] {
+			if p := &results[n+i]; errors.Is(p.Err, model.ErrMoved) {
+				p.Err = w.outcome(p.Err) // An attempt before may have been made.
+			}
+		}
+		if done := r.settled(&w, results[n:n+sent]); done < sent && w.waits.more(ctx, r.c.conn) {
+			sent = done
+		} else {
+			w.waits = refusals{}
 		}
 		n += sent
 	}
 	return nil
 }
 
-// putSome sends one message.
-func (r *remoteFeatures) putSome(ctx context.Context, fs []model.Feature, cond kv.Condition, results []model.PutResult) (sent int, err error) {
+// settled counts the results before those of the features that are to be sent to another
+// primary: it refused them, or their outcome is unknown and they have names. Without names
+// none after them was stored.
+func (r *remoteFeatures) settled(w *attempt, results []model.PutResult) int {
+	named := w.name.Client != 0
+	lost := func(p model.PutResult) bool { return named && errors.Is(p.Err, model.ErrUnknownOutcome) }
+	n := slices.IndexFunc(results, func(p model.PutResult) bool { return errors.Is(p.Err, model.ErrNotPrimary) || lost(p) })
+	if n < 0 || !named && slices.ContainsFunc(results[n:], func(p model.PutResult) bool { return p.Err == nil }) {
+		return len(results)
+	}
+	if slices.ContainsFunc(results, lost) {
+		w.sent = r.c.conn.sessions.latest()
+	}
+	return n
+}
+
+// putSome sends one message, of features from number at on.
+func (r *remoteFeatures) putSome(ctx context.Context, w *attempt, at int, fs []model.Feature, cond kv.Condition, results []model.PutResult) (sent int, err error) {
 	var up uploading
 	defer up.end()
 	says := false
-	ans, err := r.c.request(ctx, wire.KindStore, func(s *session) (*openSlab, []byte, error) {
+	ans, err := r.c.requestAs(ctx, w, nil, wire.KindStore, func(s *session) (*openSlab, []byte, error) {
 		up.end() // of a lost session
 		o, err := r.open(ctx, s, wire.KindStore)
 		if err != nil {
 			return o, nil, err
 		}
-		most := wire.MaxRequest - wire.FrameBytes
+		most := wire.MaxPayload
 		if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
 			most = m.MaxPayload()
+			if s.takes(wire.KindStore) {
+				most -= wire.NameBytes
+			}
 		}
 		b := wire.AppendHead(nil, o.coll, 0)
 		sent = 0
 		for i := range min(len(fs), wire.MaxStore) {
-			id, value, err := query.Encode(query.Feature(fs[i]), o.space)
+			f := fs[i]
+			if f.ID == "" {
+				f.ID = results[i].ID // that of an earlier attempt
+			}
+			id, value, err := query.Encode(query.Feature(f), o.space)
 			if err != nil {
 				results[i].Err = err
 				if i == 0 {
@@ -84,6 +124,7 @@ func (r *remoteFeatures) putSome(ctx context.Context, fs []model.Feature, cond k
 			n |= wire.StoreSays
 		}
 		wire.PutArgument(b, n)
+		w.tried = max(w.tried, at+sent)
 		return o, b, nil
 	})
 	if err != nil {
@@ -132,11 +173,7 @@ func takeResults(ans []byte, says bool, results []model.PutResult) error {
 }
 
 func (r *remoteFeatures) open(ctx context.Context, s *session, kind fastmsg.Kind) (*openSlab, error) {
-	o, err := s.openChecked(ctx, r.c.collection, kind)
-	if err == nil {
-		err = o.isOf(model.KindFeatures)
-	}
-	return o, err
+	return s.openKind(ctx, r.c.collection, ofFeatures, kind)
 }
 
 // change sends an erase or patch.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Features is for a collection of features over the same connection. It sends no
@@ -18,6 +18,9 @@ func (c *Client) Features(name string) (*model.Features, error) {
 	if err != nil {
 		return nil, err
 	}
+	if k := c.conn.cluster; k != nil {
+		return model.NewFeatures(&clusterFeatures{k, name}), nil
+	}
 	return model.NewFeatures(&remoteFeatures{other}), nil
 }
 
@@ -27,6 +30,9 @@ func (c *Client) Features(name string) (*model.Features, error) {
 func (c *Client) CreateFeatures(ctx context.Context, name string, o model.FeaturesOptions) error {
 	if err := wire.CheckName(name); err != nil {
 		return err
+	}
+	if k := c.conn.cluster; k != nil {
+		return k.everywhere(ctx, func(c *Client) error { return c.CreateFeatures(ctx, name, o) })
 	}
 	b, err := wire.AppendFeaturesOptions(nil, o)
 	if err != nil {
@@ -50,7 +56,7 @@ func (r *remoteFeatures) Get(ctx context.Context, ids []string, fields *feature.
 		}
 		keys[i] = []byte(id)
 	}
-	records, err := r.c.getMany(ctx, model.KindFeatures, keys, fields, nil)
+	records, err := r.c.getMany(ctx, ofFeatures, keys, fields, nil)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/feature/filter/cel"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/feature/filter/cel"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 const testFeatures = "places"
@@ -48,20 +48,6 @@ var featureClients sync.Map
 func clientOf(f *model.Features) *Client {
 	c, _ := featureClients.Load(f)
 	return c.(*Client)
-}
-
-func testPlace(r *rand.Rand, id int) model.Feature {
-	x, y := r.Float64()*20-10, r.Float64()*20-10
-	f := model.Feature{ID: fmt.Sprintf("place %d", id), Geometry: orb.Point{x, y}, Properties: fmt.Appendf(nil, `{"n":%d}`, id%10)}
-	if id%7 == 0 {
-		var all orb.MultiPolygon
-		for i := range 4 {
-			x := x + float64(i)*30
-			all = append(all, orb.Polygon{{{x, y}, {x + 1, y}, {x + 1, y + 1}, {x, y + 1}, {x, y}}})
-		}
-		f.Geometry = all
-	}
-	return f
 }
 
 // Features that were put are found by area, filter, distance and id, by every path.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Searches of features, at the client
@@ -38,7 +38,7 @@ func (r *remoteFeatures) Search(ctx context.Context, q query.Query, yield func(*
 
 // find requests one answer, which is in memory of its own.
 func (r *remoteFeatures) find(ctx context.Context, q query.Query, x *explaining) (fs []query.Found, more bool, err error) {
-	f := &findQuery{kind: wire.KindFind, q: q, explain: x}
+	f := &findQuery{kind: wire.KindFind, q: q, read: read{explain: x}}
 	err = r.c.run(ctx, f)
 	return f.found, f.more, err
 }
@@ -49,7 +49,7 @@ func (r *remoteFeatures) Count(ctx context.Context, q query.Query) (int, error) 
 	defer f.release()
 	f.kind, f.q = wire.KindCountFeatures, q
 	err := r.c.run(ctx, f)
-	return f.count, err
+	return f.features, err
 }
 
 func (r *remoteFeatures) Nearest(ctx context.Context, q query.NearestQuery, yield func(*query.Found) (bool, error)) error {
@@ -64,7 +64,7 @@ func (r *remoteFeatures) Nearest(ctx context.Context, q query.NearestQuery, yiel
 }
 
 func (r *remoteFeatures) Explain(ctx context.Context, q query.Query) ([]query.Found, *model.Explanation, error) {
-	x, done := r.c.conn.explain(r.c.conn.features.Policy())
+	x, done := r.c.conn.explain(r.c.conn.engines[ofFeatures].Policy())
 	found, _, err := r.find(ctx, q, x)
 	if err != nil {
 		return nil, &x.Explanation, err
@@ -73,25 +73,24 @@ func (r *remoteFeatures) Explain(ctx context.Context, q query.Query) ([]query.Fo
 	return found, &x.Explanation, nil
 }
 
-// findQuery is a find, near or countFeatures, by either path. Pooled.
+// findQuery is a find, near or count, by either path. Pooled.
 type findQuery struct {
+	read
 	kind fastmsg.Kind
 	q    query.Query
 	near query.NearestQuery
 
-	found []query.Found // in the query's memory, until release
-	more  bool          // there may be more, after the last one
-	count int
+	found    []query.Found // in the query's memory, until release
+	more     bool          // there may be more, after the last one
+	features int           // count
 
 	ready        bool // prepared is valid, for space
 	unjudged     bool // prepared lacks the filter, which only the server compiles
 	prepared     query.Prepared
 	preparedNear query.PreparedNearest
 	space        feature.Space
-	open         *openSlab
-	req, ans     []byte
-	explain      *explaining
 	older        bool // the server ignores Fields, and sends all
+	part         *ofCluster
 }
 
 var findQueries = sync.Pool{New: func() any { return new(findQuery) }}
@@ -100,26 +99,18 @@ var findQueries = sync.Pool{New: func() any { return new(findQuery) }}
 func (g *findQuery) release() {
 	g.again()
 	g.q, g.near, g.prepared.Query, g.preparedNear.NearestQuery = query.Query{}, query.NearestQuery{}, query.Query{}, query.NearestQuery{}
-	g.ready, g.open, g.explain = false, nil, nil
-	if cap(g.ans) > wire.KeepBytes {
-		g.ans = nil
-	}
+	g.read.release()
+	g.ready, g.part = false, nil
 	if cap(g.found) > wire.PageFeatures {
 		g.found = nil
 	}
 	findQueries.Put(g)
 }
 
-func (g *findQuery) begin() {}
-
 func (g *findQuery) again() {
 	clear(g.found)
-	g.found, g.more, g.count = g.found[:0], false, 0
+	g.found, g.more, g.features = g.found[:0], false, 0
 }
-
-func (g *findQuery) opened() *openSlab { return g.open }
-
-func (g *findQuery) explained() *explaining { return g.explain }
 
 // Estimate fails: only the leaves show how many records there are to read.
 func (g *findQuery) Estimate(*Estimate) bool { return false }
@@ -147,58 +138,25 @@ func (g *findQuery) prepare(space feature.Space, filters query.Filters) (err err
 }
 
 func (g *findQuery) once(ctx context.Context, c *Client, s *session) error {
-	o, err := s.openChecked(ctx, c.collection, g.kind)
-	g.open = o
-	if err == nil {
-		err = o.isOf(model.KindFeatures)
-	}
-	if err != nil {
+	if err := g.openAs(ctx, c, s, ofFeatures, g.kind); err != nil {
 		return err
 	}
-	g.explain.step("get the connection")
-	if err := g.prepare(o.space, c.conn.opts.Filters); err != nil {
+	if err := g.prepare(g.open.space, c.conn.opts.Filters); err != nil {
 		return err
 	}
-	engine := c.conn.features
-	path, began := engine.Choose(&s.featureBox, g)
-	g.explain.chose(engine, s, g, path)
+	g.part = c.conn.part
+	g.askOnly = g.unjudged || g.kind != wire.KindNear && g.q.Area == nil
+	err := c.byPath(ctx, s, g)
 	if g.explain != nil && g.unjudged {
 		g.explain.Why += "; but this client compiles no filters"
 	}
-	out := Outcome{Path: FastMessaging, Searches: 1}
-	if path == Offload && s.canOffload() && !g.unjudged && (g.kind == wire.KindNear || g.q.Area != nil) {
-		c.conn.letOthersRun()
-		out.Path = Offload // also if it ends by fast messaging
-		offload := g.offload
-		if g.kind == wire.KindNear {
-			offload = g.offloadNear
-		}
-		st, ok, err := offload(ctx, c, s)
-		if err != nil {
-			return err
-		}
-		out.Reads, out.Trips, out.Bytes, out.Results = int(st.Reads), int(st.RoundTrips), int(st.Bytes), len(g.found)
-		if ok {
-			engine.Done(began, out, Offload)
-			return nil
-		}
-		g.again()
-		c.conn.counters.fellBack.Add(1)
-		if g.explain != nil {
-			g.explain.FellBack = true
-		}
-	}
-	n, err := g.message(ctx, c, s)
-	if err != nil {
-		return err
-	}
-	out.Trips, out.Bytes, out.Results = out.Trips+1, out.Bytes+n, len(g.found)
-	engine.Done(began, out, FastMessaging)
-	return nil
+	return err
 }
 
-// message asks the server, and returns how many bytes were sent and received.
-func (g *findQuery) message(ctx context.Context, c *Client, s *session) (n int, err error) {
+func (g *findQuery) size() (searches, results int) { return 1, len(g.found) }
+
+// message asks the server.
+func (g *findQuery) message(ctx context.Context, c *Client, s *session) (asked int, err error) {
 	near, q := &g.near, &g.q
 	if g.older = !s.knows(wire.KindPick); (g.older || g.kind == wire.KindCountFeatures) && !g.fields().All() {
 		whole, all := *near, *q
@@ -211,15 +169,12 @@ func (g *findQuery) message(ctx context.Context, c *Client, s *session) (n int, 
 		g.req, err = wire.AppendFindQuery(wire.AppendHead(g.req[:0], g.open.coll, 0), q, g.open.space)
 	}
 	if err != nil {
-		return 0, err
+		return 1, err
 	}
-	g.ans, err = s.call(ctx, g.kind, g.req, g.ans[:0])
-	c.conn.counters.addMessage(len(g.req), len(g.ans))
-	g.explain.asked(len(g.req), len(g.ans))
-	if err != nil {
-		return 0, err
+	if err := g.ask(ctx, c, s, g.kind); err != nil {
+		return 1, err
 	}
-	return len(g.req) + len(g.ans) + 2*wire.FrameBytes, g.take(g.ans)
+	return 1, g.take(g.ans)
 }
 
 // take decodes the answer. found refers to its bytes.
@@ -228,7 +183,7 @@ func (g *findQuery) take(ans []byte) error {
 		if len(ans) != 8 {
 			return fmt.Errorf("%w: count answered %d bytes, want 8", model.ErrProtocol, len(ans))
 		}
-		g.count = int(binary.LittleEndian.Uint64(ans))
+		g.features = int(binary.LittleEndian.Uint64(ans))
 		return nil
 	}
 	if len(ans) == 0 {
@@ -275,7 +230,7 @@ func (g *findQuery) own(f *query.Found) query.Found {
 // arrange sorts and cuts the results of offloading as requested.
 func (g *findQuery) arrange() {
 	if g.kind == wire.KindCountFeatures {
-		g.count, g.found = len(g.found), nil
+		g.features, g.found = len(g.found), nil
 		return
 	}
 	if g.q.Order == query.ByID {

@@ -7,12 +7,12 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/record"
 )
 
 // upload sends the bytes of a feature that exceeds a message in parts, as those of
-// a record (recordlargeput.go), and returns the number that stands for them in the
+// a record (recordlargeclient.go), and returns the number that stands for them in the
 // request that stores it. up owns the number until that request is answered. An upload
 // that is lost before has changed nothing.
 func (r *remoteFeatures) upload(ctx context.Context, s *session, o *openSlab, up *uploading, value []byte) (number []byte, err error) {

@@ -17,11 +17,12 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // watchPaths are all ways to watch a server's features: by message, and in process.
@@ -39,46 +40,6 @@ func watchedBy(t testing.TB, s *server.Server, how string) *model.Features {
 	return dialFeatures(t, s, messagesOnly(how))
 }
 
-// follow starts a goroutine that takes the events of a watch until take returns false or
-// the events end. stands is closed when the watch stands; ended has the error.
-func follow(ctx context.Context, f *model.Features, q model.WatchQuery, take func(model.FeatureEvent) (more bool)) (stands chan struct{}, ended chan error) {
-	stands, ended = make(chan struct{}), make(chan error, 1)
-	stood, progress := false, q.Progress
-	q.Progress = true
-	go func() {
-		var last error
-		for e, err := range f.Watch(ctx, q) {
-			last = err
-			if !stood {
-				stood = true
-				close(stands)
-				if err == nil {
-					continue
-				}
-			}
-			if err == nil && e.Kind == query.Progress && !progress {
-				continue
-			}
-			if err == nil && !take(e) {
-				break
-			}
-		}
-		ended <- last
-	}()
-	return stands, ended
-}
-
-func text(e model.FeatureEvent) string {
-	s := fmt.Sprintf("%v %v %s %s", e.Kind, e.Why, e.Area, e.ID)
-	if e.Feature.Geometry != nil {
-		s += fmt.Sprint(" ", e.Feature.Geometry)
-	}
-	if e.Old != nil {
-		s += fmt.Sprint(" was ", e.Old.Geometry, string(e.Old.Properties))
-	}
-	return s
-}
-
 // TestWatchHistories: while movers of all paths move, watchers of all paths follow an
 // area from a first search on, and lose their connections. Each must end with the state
 // that a search finds, and get the events of a watcher that loses nothing: none is
@@ -87,7 +48,7 @@ func TestWatchHistories(t *testing.T) {
 	s := startFeatures(t, server.Options{Workers: 2})
 	ctx := t.Context()
 	area := model.FeatureQuery{Area: query.Box(-5, -5, 5, 5), Filter: "properties.n != 3"}
-	movers, moves := 4, max(300/raceFactor, 60)
+	movers, moves := 4, max(300/catfishtest.RaceFactor, 60)
 
 	type line struct {
 		revision uint64

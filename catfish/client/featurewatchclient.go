@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
@@ -14,8 +13,8 @@ import (
 )
 
 // Watches, at the client: sequential requests, each for the events after the last
-// answer (featurewatchserver.go has the drawing). The caller gets the events before the
-// next request, so at most the events of one answer wait for the caller.
+// answer (featurewatchserver.go of package server has the drawing). The caller gets the
+// events before the next request, so at most the events of one answer wait for the caller.
 
 const (
 	// watchWait is how long a request waits at the server for an event. It bounds
@@ -121,7 +120,9 @@ func (w *watcher) give(ans []byte, first bool, yield func(model.FeatureEvent) bo
 // next makes requests until one is answered.
 func (w *watcher) next(ctx context.Context) ([]byte, error) {
 	conn := w.r.c.conn
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	var pauses pauses
+	var refusals refusals
+	for {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -134,6 +135,10 @@ func (w *watcher) next(ctx context.Context) ([]byte, error) {
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
+		}
+		if refusals.again(ctx, conn, err) {
+			w.s = nil
+			continue
 		}
 		switch {
 		case errors.Is(err, model.ErrClosed), errors.Is(err, model.ErrUnauthenticated), errors.Is(err, fastmsg.ErrTooLarge):
@@ -158,11 +163,7 @@ func (w *watcher) next(ctx context.Context) ([]byte, error) {
 		}
 		// The server may have ended the watcher: the next request has another number, for a new one.
 		w.s = nil
-		t := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
+		if !pauses.wait(ctx) {
 			return nil, ctx.Err()
 		}
 	}
@@ -189,7 +190,7 @@ func (w *watcher) anew() {
 func (w *watcher) ask(ctx context.Context, s *session) (_ []byte, err error) {
 	if !s.knows(wire.KindWatch) {
 		return nil, fmt.Errorf("%w: server %s at %s is older than this client %s and cannot be watched; update the server",
-			model.ErrVersionMismatch, s.hello.Version, w.r.c.conn.addr, model.Version)
+			model.ErrVersionMismatch, s.hello.Version, s.server, model.Version)
 	}
 	if w.s != s {
 		w.s, w.id = s, s.watches.Add(1)
@@ -215,6 +216,7 @@ func (w *watcher) ask(ctx context.Context, s *session) (_ []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, watchWait+watchPatience)
 	defer cancel()
 	w.ans, err = s.call(ctx, wire.KindWatch, w.req, w.ans[:0])
+	w.r.c.conn.others.wrote()
 	w.r.c.conn.counters.addMessage(len(w.req), len(w.ans))
 	return w.ans, err
 }
@@ -233,6 +235,6 @@ func (w *watcher) end(ctx context.Context) {
 		_, err = w.s.call(ctx, wire.KindWatch, b, nil)
 	}
 	if err != nil {
-		w.r.c.conn.log.Debug("a watch is left to end by itself", "server", w.r.c.conn.addr, "err", err)
+		w.r.c.conn.log.Debug("a watch is left to end by itself", "server", w.s.server, "err", err)
 	}
 }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Events that take several answers, or messages, come completely: none is lost between.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/feature/filter/cel"
+	"github.com/catfish-index/catfish/internal/feature/filter/cel"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Only the selected fields come, by every path; and by message the answer is small.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // TestClientWithoutFilters: a client that compiles no filters asks the server where there

@@ -15,8 +15,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
 )
 
 // testdata/protocol3.txt is what a client and a server of protocol 3 sent each other when

@@ -12,9 +12,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/history"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/faulty"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/faulty"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -34,7 +35,7 @@ func TestHistories(t *testing.T) {
 			ps = append(ps, path{name: tr + "/torn/" + p, transport: tr, policy: p, wrap: tearing})
 		}
 	}
-	for seed := range uint64(crowds+raceFactor-1) / raceFactor {
+	for seed := range uint64(crowds+catfishtest.RaceFactor-1) / catfishtest.RaceFactor {
 		if testing.Short() && seed == 1 {
 			return // an emulated machine is slow, and small
 		}
@@ -231,7 +232,7 @@ func testHistory(t *testing.T, ps []path, seed uint64, a arena, opts server.Opti
 		})
 	}
 	// Each writer owns some objects, so it knows where they are.
-	const perWriter = max(30/raceFactor, 12)
+	const perWriter = max(30/catfishtest.RaceFactor, 12)
 	for w, p := range []path{{transport: model.TransportSHM}, {transport: model.TransportSoft}, {transport: model.TransportTCP, policy: "tcp"}} {
 		c := dial(t, s, p.options())
 		r := rand.New(rand.NewPCG(seed, uint64(200+w)))

@@ -13,7 +13,7 @@ import (
 
 // Lanes
 //
-// Requests about a shard go to the worker that owns it (shards.go). A worker serves
+// Requests about a shard go to the worker that owns it (recordshards.go). A worker serves
 // the connections that it accepted, so a session has a lane to each owner:
 //
 //	session    |  caller, to any worker: dialed at first, for all but shards
@@ -59,7 +59,7 @@ func (s *session) callOf(ctx context.Context, o *openSlab, kind fastmsg.Kind, pa
 			return dst, l.err
 		}
 	}
-	return callBy(ctx, l.by, kind, payload, dst)
+	return s.callBy(ctx, l.by, kind, payload, dst)
 }
 
 // openLane returns the lane to a worker, which may not be ready yet.
@@ -129,7 +129,7 @@ func (c *connection) dialWorker(s *session, worker int) (caller, error) {
 	fc, err := c.dialRing(ctx, s, hello)
 	if err != nil {
 		c.log.Warn("no connection to a shard's owner; another worker carries its requests out",
-			"server", c.addr, "worker", worker, "err", err)
+			"server", s.server, "worker", worker, "err", err)
 		return nil, err
 	}
 	return fc, nil
@@ -146,7 +146,7 @@ func (c *connection) dialRing(ctx context.Context, s *session, hello []byte) (*f
 	}
 	if b := fc.Hello(); len(b) < 8 || binary.LittleEndian.Uint64(b) != s.hello.BootID {
 		fc.Close()
-		return nil, fmt.Errorf("%w at %s: another server answers on %s", model.ErrNoServer, c.addr, s.addr)
+		return nil, fmt.Errorf("%w at %s: another server answers on %s", model.ErrNoServer, s.server, s.addr)
 	}
 	return fc, nil
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/offload"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // TestCloseUnderSearches: if a client is closed, or loses its server, while it is

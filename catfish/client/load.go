@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish/model"
@@ -96,18 +98,29 @@ func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress 
 		settle()
 	}
 	if err != nil && stored {
-		err = &partlyDone{n, err}
+		err = &wire.PartlyDone{Done: n, Err: err}
 	}
 	return n, err
+}
+
+// replicated reports whether all members of a group have the objects of the collection.
+// Those of collections in memory alone are lost with their server.
+func (c *Client) replicated(ctx context.Context, s *session) bool {
+	if s.hello.Group == nil {
+		return false
+	}
+	var st model.ServerStats
+	b, err := s.call(ctx, wire.KindStats, nil, nil)
+	return err == nil && json.Unmarshal(b, &st) == nil && slices.Contains(st.Kept, c.collection)
 }
 
 // insertBatch inserts up to maxBatch items. boot is the boot id of the server that
 // must insert them, 0: the present one.
 func (c *Client) insertBatch(ctx context.Context, batch []rstar.Item, boot *atomic.Uint64) error {
 	b, err := c.request(ctx, wire.KindInsertMany, func(s *session) (*openSlab, []byte, error) {
-		if !boot.CompareAndSwap(0, s.hello.BootID) && boot.Load() != s.hello.BootID {
+		if !boot.CompareAndSwap(0, s.hello.BootID) && boot.Load() != s.hello.BootID && !c.replicated(ctx, s) {
 			return nil, nil, fmt.Errorf("%w: boot id %#x at %s, was %#x: what was stored before is lost, unless the collection is kept",
-				model.ErrRestarted, s.hello.BootID, c.conn.addr, boot.Load())
+				model.ErrRestarted, s.hello.BootID, s.server, boot.Load())
 		}
 		o, err := s.openChecked(ctx, c.collection, wire.KindInsertMany)
 		if err != nil {

@@ -20,8 +20,6 @@ func bigTree(t testing.TB, s *server.Server, n int) {
 	}
 }
 
-var everything = rstar.Rect{MinX: -1e9, MinY: -1e9, MaxX: 1e9, MaxY: 1e9}
-
 func messagesOnly(transport string) Options {
 	if transport == model.TransportTCP {
 		return Options{Transport: transport, Policy: "tcp"}
@@ -29,7 +27,8 @@ func messagesOnly(transport string) Options {
 	return Options{Transport: transport, Policy: "fast"}
 }
 
-// A write that meets a check or a load waits without delaying its worker's other clients.
+// A write that meets a check or a load waits without delaying other requests, of its
+// client or of others.
 func TestWriteBesideLoad(t *testing.T) {
 	for _, transport := range []string{model.TransportSHM, model.TransportSoft, model.TransportTCP} {
 		t.Run(transport, func(t *testing.T) {
@@ -59,6 +58,9 @@ func TestWriteBesideLoad(t *testing.T) {
 			for range 50 {
 				if got, err := c.Search(t.Context(), square(0, 0)); err != nil || len(got) != 1 {
 					t.Fatalf("%d objects, %v", len(got), err)
+				}
+				if n, err := w.Count(t.Context(), everything); err != nil || n != 0 {
+					t.Fatalf("of the writing client: %d objects, %v", n, err)
 				}
 			}
 			select {

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/heartbeat"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // mailbox is where the heartbeats of a session arrive, in memory that ends
@@ -45,6 +45,20 @@ func (m *mailbox) Take() (l Load, ok bool) {
 		l = policy.LoadOf(b)
 	}
 	return l, ok
+}
+
+// numbers are those of the last heartbeat, taken or not.
+func (m *mailbox) numbers() (n [2]uint64, ok bool) {
+	if m.slot == nil {
+		return n, false
+	}
+	m.looking.Add(1)
+	defer m.looking.Add(-1)
+	if m.retired.Load() {
+		return n, false
+	}
+	b, err := m.slot.Latest()
+	return b.Numbers, err == nil
 }
 
 // retire is called before the memory is freed.

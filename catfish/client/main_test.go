@@ -1,9 +1,6 @@
 package client
 
 import (
-	"context"
-	"io"
-	"log/slog"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,8 +9,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -22,16 +20,28 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// oneSided are the transports with RDMA Reads that this build tests, of
-// those that servers offer, and testFabric is ofi's device. With the tag
-// ofi both are those of ofi_test.go.
+// Of the tests of client and server.
 var (
-	oneSided   = []string{model.TransportSHM, model.TransportSoft}
-	offered    = oneSided
-	testFabric model.Fabric
-)
+	oneSided, offered, testFabric = catfishtest.OneSided, catfishtest.Offered, catfishtest.Fabric
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+	eventually      = catfishtest.Eventually
+	everything      = catfishtest.Everything
+	featureRequests = catfishtest.FeatureRequests
+	follow          = catfishtest.Follow
+	fuzzPlace       = catfishtest.FuzzPlace
+	keepYoung       = catfishtest.KeepYoung
+	neverResident   = catfishtest.NeverResident
+	nothingHeld     = catfishtest.NothingHeld
+	numbered        = catfishtest.Numbered
+	ownAddr         = catfishtest.OwnAddr
+	partOf          = catfishtest.PartOf
+	putUpload       = catfishtest.PutUpload
+	quiet           = catfishtest.Quiet
+	square          = catfishtest.Square
+	testKey         = catfishtest.Key
+	testPlace       = catfishtest.Feature
+	text            = catfishtest.Text
+)
 
 // startServer serves until the test ends. Slabs are small: tests run many.
 func startServer(t testing.TB, opts server.Options) *server.Server {
@@ -51,18 +61,7 @@ func startServer(t testing.TB, opts server.Options) *server.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-		if err := s.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	})
+	catfishtest.Run(t, s)
 	return s
 }
 
@@ -120,6 +119,3 @@ func pollingPaths() []path {
 func (p path) options() Options {
 	return WithHooks(Options{Transport: p.transport, Policy: p.policy, DialTimeout: 10 * time.Second}, func(h *wire.ClientHooks) { h.Wrap = p.wrap })
 }
-
-// keepYoung keeps references of records of any age: tests take less than a second.
-func keepYoung(h *wire.ClientHooks) { h.KeepYoung = true }

@@ -13,6 +13,9 @@ import (
 
 // Collections lists the server's collections, sorted by name.
 func (c *Client) Collections(ctx context.Context) ([]model.CollectionInfo, error) {
+	if k := c.conn.cluster; k != nil {
+		return k.collections(ctx)
+	}
 	st, err := c.Stats(ctx)
 	if err != nil {
 		return nil, err
@@ -27,7 +30,7 @@ func (c *Client) Collections(ctx context.Context) ([]model.CollectionInfo, error
 	for name, r := range st.Records {
 		l = append(l, model.CollectionInfo{
 			Name: name, Kind: model.KindRecords, Objects: r.Index.Items, Loading: slices.Contains(st.Loading, name),
-			UsedBytes: r.UsedBytes, SlabBytes: r.SlabBytes, Shards: len(r.Shards),
+			Kept: slices.Contains(st.Kept, name), UsedBytes: r.UsedBytes, SlabBytes: r.SlabBytes, Shards: len(r.Shards),
 		})
 	}
 	for name, f := range st.Features {
@@ -63,17 +66,25 @@ func (c *Client) DropCollection(ctx context.Context, name string) (bool, error) 
 	if err := wire.CheckFind(name); err != nil {
 		return false, err
 	}
+	if k := c.conn.cluster; k != nil {
+		return k.drop(ctx, name)
+	}
 	return boolAnswer(c.manage(ctx, wire.KindDrop, "drop collections", name))
 }
 
 func (c *Client) manage(ctx context.Context, kind fastmsg.Kind, what, name string) ([]byte, error) {
 	return c.request(ctx, kind, func(s *session) (*openSlab, []byte, error) {
 		if !s.knows(kind) {
-			return nil, nil, fmt.Errorf("%w: server %s at %s is older than this client %s and cannot %s; update the server",
-				model.ErrVersionMismatch, s.hello.Version, c.conn.addr, model.Version, what)
+			return nil, nil, s.cannot(what)
 		}
 		return nil, []byte(name), nil
 	})
+}
+
+// cannot is the error for what an older server does not know.
+func (s *session) cannot(what string) error {
+	return fmt.Errorf("%w: server %s at %s is older than this client %s and cannot %s; update the server",
+		model.ErrVersionMismatch, s.hello.Version, s.server, model.Version, what)
 }
 
 // knows reports whether the session's server knows a kind of request.

@@ -19,7 +19,7 @@ import (
 //	rects   | part 0 | part 1 | part 2 | part 3 | ...
 //	         handed   answered asked    asked
 //
-// An answer may stop short (wire.go). The rest of that part is asked again
+// An answer may stop short (kinds.go of package wire). The rest of that part is asked again
 // before any answer of the next one is handed out. So only in-flight messages
 // take memory, and a lost connection repeats no answer that the caller has
 // seen.
@@ -86,7 +86,7 @@ func (c *Client) SearchMany(ctx context.Context, rects []rstar.Rect, each func(i
 	return nil
 }
 
-// part is up to maxMany searches.
+// part is up to wire.MaxMany searches.
 type part struct {
 	q     boxQuery // rects: the searches without an answer
 	first int      // index of the first of them
@@ -104,13 +104,11 @@ func newPart(rects []rstar.Rect, first int) *part {
 
 func (p *part) release() {
 	q := &p.q
-	if cap(q.ans) > wire.KeepBytes {
-		q.ans = nil
-	}
+	q.read.release()
 	if cap(q.items) > wire.KeepBytes/wire.ItemBytes {
 		q.items = nil
 	}
-	q.rects, q.at, q.open, p.err, p.done = nil, nil, nil, nil, nil
+	q.rects, p.err, p.done = nil, nil, nil
 	parts.Put(p)
 }
 
@@ -145,18 +143,16 @@ func (p *part) handOut(ctx context.Context, c *Client, each func(int, []rstar.It
 
 // messageMany asks for as many of q's searches as fit into a message, and
 // takes the answers of as many as the server answers: at least one.
-func (c *Client) messageMany(ctx context.Context, s *session, o *openSlab, q *boxQuery) (err error) {
+func (q *boxQuery) messageMany(ctx context.Context, c *Client, s *session) (err error) {
 	n := len(q.rects)
 	if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
 		n = min(n, (m.MaxPayload()-wire.HeadBytes)/wire.RectBytes) // the smallest ring takes 31
 	}
-	q.req = wire.AppendHead(q.req[:0], o.coll, uint32(n))
+	q.req = wire.AppendHead(q.req[:0], q.open.coll, uint32(n))
 	for _, r := range q.rects[:n] {
 		q.req = wire.AppendRect(q.req, r)
 	}
-	q.ans, err = s.call(ctx, q.kind, q.req, q.ans[:0])
-	c.conn.counters.addMessage(len(q.req), len(q.ans))
-	if err != nil {
+	if err := q.ask(ctx, c, s, q.kind); err != nil {
 		return err
 	}
 	var items []byte

@@ -9,8 +9,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // threeLevels is enough objects for three levels of the smallest nodes.
@@ -317,7 +317,7 @@ func TestTrustedCache(t *testing.T) {
 // estimateOf asks a client that has cached all internal nodes for its estimate.
 func estimateOf(t *testing.T, c *Client, r rstar.Rect) Estimate {
 	t.Helper()
-	q, e := boxQuery{rect: r, at: &c.conn.sessions.latest().slabs[model.DefaultCollection].slab}, Estimate{}
+	q, e := boxQuery{rect: r, read: read{open: c.conn.sessions.latest().slabs[model.DefaultCollection]}}, Estimate{}
 	q.Estimate(&e)
 	if e.Missing != 0 || e.Bytes != e.Leaves*704-e.Heads*(704-rstar.HeadBytes(704))+e.Cached*rstar.LineBytes {
 		t.Fatalf("estimate is %+v", e)

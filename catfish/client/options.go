@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Options configures Dial. The zero value picks the best transport, the
@@ -45,6 +44,12 @@ type Options struct {
 	// empty after a restart fail with ErrRestarted, until it has objects or
 	// AcceptRestart is called.
 	OnRestart func(ctx context.Context, old, new ServerInfo) error
+	// ReadFrom is "primary" (or empty), or "any": then Gets and searches of features go to an
+	// in-sync secondary of the server's group, which this client chooses at random. It sees all
+	// that it has written and seen itself, and what others have written 0.4 s later at most. A
+	// read after a write waits some milliseconds for the secondary. Boxes and records, Watch,
+	// Describe and writes are the primary's. A server in no group is read as with "primary".
+	ReadFrom string
 	// Collection, empty: DefaultCollection.
 	Collection string
 	// Key is sent to a server that demands one (ErrUnauthenticated), in plain text,
@@ -80,9 +85,9 @@ type Options struct {
 	// longer are found, once.
 	TrustCache bool
 	// Filters compile the filters of places, for searches that read the server's memory:
-	// cel.NewCache of package feature/filter/cel, which catfish.Dial sets. nil: the
+	// cel.NewCache of package internal/feature/filter/cel, which catfish.Dial sets. nil: the
 	// server finds what a filter wants, on every path.
-	Filters query.Filters
+	Filters Filters
 	// Seed of the policy's random choices, 0: drawn at random.
 	Seed uint64
 	// Logger, nil: slog.Default().
@@ -124,6 +129,9 @@ func (o *Options) validate() error {
 		}
 	default:
 		return fmt.Errorf("%w: transport %q, want auto, shm, soft, ofi or tcp", model.ErrOption, o.Transport)
+	}
+	if o.ReadFrom != "" && o.ReadFrom != readFromPrimary && o.ReadFrom != readFromAny {
+		return fmt.Errorf("%w: ReadFrom %q, want %s or %s", model.ErrOption, o.ReadFrom, readFromPrimary, readFromAny)
 	}
 	if err := wire.CheckFind(o.Collection); err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // Types of a policy and of its input: package policy has the documentation.

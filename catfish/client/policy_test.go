@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -106,7 +107,7 @@ func TestRetrySafe(t *testing.T) {
 		want bool
 	}{
 		{nil, false}, {model.ErrNoServer, true}, {model.ErrNotSent, true}, {model.ErrUnknownOutcome, false},
-		{errors.Join(model.ErrNotSent, model.ErrClosed), true}, {rstar.ErrSlabFull, false}, {model.ErrProtocol, false},
+		{errors.Join(model.ErrNotSent, model.ErrClosed), true}, {rstar.ErrSlabFull, true}, {&wire.PartlyDone{Done: 1, Err: rstar.ErrSlabFull}, false}, {model.ErrProtocol, false},
 		{model.ErrBusy, true}, {model.ErrNotReady, true}, {model.ErrRestarted, true}, {model.ErrOption, true},
 	} {
 		if got := RetrySafe(c.err); got != c.want {

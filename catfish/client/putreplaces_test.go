@@ -11,7 +11,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // TestPutManyReplaces: by every path each result says whether the id was new, also

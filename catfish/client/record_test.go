@@ -1,18 +1,17 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/querylog/querylogtest"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -27,15 +26,7 @@ func recordingServer(t *testing.T, opts server.RecordOptions) (s *server.Server,
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	stop = sync.OnceValue(func() error {
-		cancel()
-		return errors.Join(<-done, s.Close())
-	})
-	t.Cleanup(func() { _ = stop() })
-	return s, stop
+	return s, catfishtest.Run(t, s)
 }
 
 func TestRecordFile(t *testing.T) {

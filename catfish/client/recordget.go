@@ -1,20 +1,18 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	records "github.com/catfish-index/catfish/internal/kv/remote"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	records "github.com/catfish-index/catfish/kv/remote"
-	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/record"
 )
 
 // getQuery is a Get or GetMany of up to maxKeys keys, by either path. Pooled.
@@ -23,7 +21,8 @@ import (
 // keys take a lookup. Records that cannot be read so, because they are too long or
 // change too quickly, are asked for by fast messaging afterwards.
 type getQuery struct {
-	kind    string // of the collection; empty: KindRecords
+	read
+	of      kind // of the collection
 	keys    [][]byte
 	fields  *feature.Selection // of features; nil: all
 	records []model.Record     // the caller's: Value is where to append to
@@ -33,10 +32,6 @@ type getQuery struct {
 	kept    []records.Kept // from the pointer cache
 	answers []records.Answer
 	left    []int // keys that have no answer yet
-
-	open     *openSlab
-	req, ans []byte
-	explain  *explaining
 
 	sharded shardedGet // of a divided collection
 	part    shardGet   // if this is the Get of one shard
@@ -50,24 +45,24 @@ type getQuery struct {
 func (g *getQuery) release() {
 	g.one.keys[0], g.one.records[0] = nil, model.Record{}
 	clear(g.answers[:min(len(g.keys), len(g.answers))])
-	g.kind, g.keys, g.records, g.open, g.explain = "", nil, nil, nil, nil
-	g.fields = nil
-	if cap(g.ans) > wire.KeepBytes {
-		g.ans = nil
-	}
+	g.read.release()
+	g.of, g.keys, g.records, g.fields = ofRecords, nil, nil, nil
 	gets.Put(g)
 }
-
-func (g *getQuery) begin() {}
-
-func (g *getQuery) opened() *openSlab { return g.open }
-
-func (g *getQuery) explained() *explaining { return g.explain }
 
 // again forgets the answers so far.
 func (g *getQuery) again() {
 	for i := range g.records {
 		g.set(i, nil, wire.Found{})
+	}
+	g.leaveAll()
+}
+
+// leaveAll says that no key has an answer.
+func (g *getQuery) leaveAll() {
+	g.left = g.left[:0]
+	for i := range g.keys {
+		g.left = append(g.left, i)
 	}
 }
 
@@ -83,21 +78,15 @@ func (g *getQuery) set(i int, value []byte, f wire.Found) {
 }
 
 func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
-	o, err := s.openChecked(ctx, c.collection, wire.KindGet)
-	g.open = o
-	if err == nil {
-		err = o.isOf(cmp.Or(g.kind, model.KindRecords))
-	}
-	if err != nil {
+	if err := g.openAs(ctx, c, s, g.of, wire.KindGet); err != nil {
 		return err
 	}
-	g.explain.step("get the connection")
 	for _, k := range g.keys {
 		if err := checkKey(k); err != nil {
 			return err
 		}
 	}
-	if o.part != nil {
+	if g.open.part != nil {
 		return g.byShard(ctx, c, s)
 	}
 	return g.onceOpen(ctx, c, s)
@@ -105,57 +94,20 @@ func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
 
 // onceOpen is once for an open collection: the one that has the keys.
 func (g *getQuery) onceOpen(ctx context.Context, c *Client, s *session) error {
-	engine := c.conn.records
-	path, began := engine.Choose(&s.recordBox, g)
-	g.explain.chose(engine, s, g, path)
-	g.left = g.left[:0]
-	for i := range g.keys {
-		g.left = append(g.left, i)
-	}
-	out := Outcome{Path: FastMessaging, Searches: len(g.keys), Results: len(g.keys)}
-	if path == Offload && s.canOffload() {
-		c.conn.letOthersRun()
-		out.Path = Offload // also if it ends by fast messaging
-		st, err := g.offload(ctx, c, s)
-		if err != nil {
-			return err
-		}
-		out.Reads, out.Trips, out.Bytes = int(st.Reads), int(st.RoundTrips), int(st.Bytes)
-		if len(g.left) == 0 {
-			engine.Done(began, out, Offload)
-			return nil
-		}
-		c.conn.counters.fellBack.Add(uint64(len(g.left)))
-		if g.explain != nil {
-			g.explain.FellBack = true
-		}
-	}
-	asked := len(g.left)
-	for len(g.left) > 0 {
-		if err := g.message(ctx, c, s); err != nil {
-			return err
-		}
-		out.Trips++
-		out.Bytes += len(g.req) + len(g.ans) + 2*wire.FrameBytes
-	}
-	if asked > 1 {
-		c.conn.counters.together.Add(uint64(asked - 1))
-	}
-	engine.Done(began, out, FastMessaging)
-	return nil
+	g.leaveAll()
+	return c.byPath(ctx, s, g)
 }
+
+func (g *getQuery) size() (searches, results int) { return len(g.keys), len(g.keys) }
 
 // Estimate knows nothing: what a kept reference saves shows in the cost of Gets.
 func (g *getQuery) Estimate(*Estimate) bool { return false }
 
 // offload reads the records that it can, and leaves the other keys in g.left.
-func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offload.Stats, err error) {
+func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (left int, err error) {
 	u, err := s.recordChannels.get(ctx)
-	if errors.Is(err, errNoChannel) {
-		return st, nil
-	}
 	if err != nil {
-		return st, err
+		return len(g.left), err
 	}
 	defer s.recordChannels.put(u)
 	g.explain.step("get a read channel")
@@ -167,20 +119,12 @@ func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (st offlo
 	}
 	answers := g.answers[:len(g.keys)]
 	err = r.GetKept(ctx, &at.m, g.keys, kept, answers)
-	st = r.Stats()
-	c.conn.counters.addOffload(&st)
-	g.explain.read(&st)
-	switch {
-	case errors.Is(err, records.ErrGrown):
-		g.open.outgrown.Store(true) // The next Get will ask the server.
-		return st, nil
-	case errors.Is(err, offload.ErrTorn), errors.Is(err, offload.ErrRestart):
-		return st, nil
-	case err != nil:
-		return st, s.walkFailed(ctx, g.open, err)
+	st := r.Stats()
+	g.count(c, &st)
+	if err == nil {
+		g.take(c, at, answers)
 	}
-	g.take(c, at, answers)
-	return st, nil
+	return len(g.left), err
 }
 
 // lookUpKept looks up the keys in the pointer cache, nil: there is none.
@@ -240,9 +184,18 @@ func (g *getQuery) take(c *Client, at *recordsAt, answers []records.Answer) {
 	}
 }
 
-// message asks for the keys in g.left, as many as fit, and leaves the keys in it that
-// are not answered.
-func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err error) {
+// message asks for the keys in g.left.
+func (g *getQuery) message(ctx context.Context, c *Client, s *session) (asked int, err error) {
+	asked = len(g.left)
+	for len(g.left) > 0 && err == nil {
+		err = g.messageSome(ctx, c, s)
+	}
+	return asked, err
+}
+
+// messageSome asks for the keys in g.left, as many as fit, and leaves the keys in it
+// that are not answered.
+func (g *getQuery) messageSome(ctx context.Context, c *Client, s *session) (err error) {
 	most := s.mostPayload()
 	g.req = wire.AppendHead(g.req[:0], g.open.coll, 0)
 	kind, n := wire.KindGet, 0
@@ -260,10 +213,7 @@ func (g *getQuery) message(ctx context.Context, c *Client, s *session) (err erro
 		n++
 	}
 	wire.PutArgument(g.req, uint32(n))
-	g.ans, err = s.callOf(ctx, g.open, kind, g.req, g.ans[:0])
-	c.conn.counters.addMessage(len(g.req), len(g.ans))
-	g.explain.asked(len(g.req), len(g.ans))
-	if err != nil {
+	if err := g.ask(ctx, c, s, kind); err != nil {
 		return err
 	}
 	return g.takeAnswer(g.ans, n)

@@ -6,20 +6,24 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/record"
 )
 
-// Values in parts, at the client (recordlargeput.go): each part waits for the
+// Values in parts, at the client (records.go of package wire): each part waits for the
 // answer to the one before it. An upload that is lost before the put itself was sent
 // has changed nothing, so the client begins it again on the next connection.
 
-// mostPayload is the largest request that the session's connection takes.
+// mostPayload is the largest request that the session's connection takes, with a name or
+// without.
 func (s *session) mostPayload() int {
 	if m, ok := s.caller.(interface{ MaxPayload() int }); ok {
+		if s.takes(wire.KindPut) {
+			return m.MaxPayload() - wire.NameBytes
+		}
 		return m.MaxPayload()
 	}
-	return wire.MaxRequest - wire.FrameBytes
+	return wire.MaxPayload
 }
 
 // uploadNumbers are the numbers of uploads that a session may still begin.
@@ -53,7 +57,7 @@ func (w *putQuery) upload(s *session, o *openSlab) (*openSlab, []byte, error) {
 	}
 	if !s.knows(wire.KindPart) {
 		return o, nil, fmt.Errorf("%w: server %s at %s is older than this client %s and takes no values in parts; update the server",
-			model.ErrVersionMismatch, s.hello.Version, w.c.conn.addr, model.Version)
+			model.ErrVersionMismatch, s.hello.Version, s.server, model.Version)
 	}
 	w.uploading.end() // the number of a session that is lost
 	select {

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	table "github.com/catfish-index/catfish/cuckoo/remote"
+	table "github.com/catfish-index/catfish/internal/cuckoo/remote"
+	records "github.com/catfish-index/catfish/internal/kv/remote"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
-	records "github.com/catfish-index/catfish/kv/remote"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/record"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // recordsAt is where the records of a collection are, as far as a session knows.
@@ -47,21 +47,6 @@ func (c *connection) openRecordReader(ctx context.Context, s *session) (reader, 
 	return r, nil
 }
 
-func (o *openSlab) kind() string {
-	if o.features {
-		return model.KindFeatures
-	}
-	return wire.KindOf(o.records != nil)
-}
-
-// isOf returns an error if the collection is of another kind.
-func (o *openSlab) isOf(kind string) error {
-	if is := o.kind(); is != kind {
-		return fmt.Errorf("%w: %q is one of %s, not of %s", model.ErrKind, o.name, is, kind)
-	}
-	return nil
-}
-
 // openedRecords takes the answer to an open that was sent at time asked, of a
 // collection of records, or with f of features.
 func (s *session) openedRecords(name string, r *wire.OpenRecords, f *wire.OpenFeatures, asked time.Time) (*openSlab, error) {
@@ -83,7 +68,7 @@ func (s *session) openedRecords(name string, r *wire.OpenRecords, f *wire.OpenFe
 		delete(s.slabs, name)
 		old = nil
 	}
-	p := s.newPart(r.Shard)
+	p := s.newShard(r.Shard)
 	if old != nil {
 		p = old.part // It has the other shards.
 	}

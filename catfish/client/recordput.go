@@ -6,8 +6,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // Put stores a record in place of the one that its key has, if there is one, and
@@ -21,6 +21,9 @@ import (
 // flight at a time; others wait. record.ErrTooLarge: see Record. ErrBusy: the
 // server has no room, or no part came for 10 s; nothing was changed.
 func (r *Records) Put(ctx context.Context, rec model.Record, cond model.Condition) (revision uint64, err error) {
+	if k := r.several(); k != nil {
+		return k.put(ctx, rec, cond)
+	}
 	w := newPutQuery(wire.KindPut, r.c, rec, cond)
 	defer w.release()
 	ans, err := w.send(ctx)
@@ -32,6 +35,9 @@ func (r *Records) Put(ctx context.Context, rec model.Record, cond model.Conditio
 
 // Delete removes the record of a key. ErrNotFound: there is none.
 func (r *Records) Delete(ctx context.Context, key []byte, cond model.Condition) error {
+	if k := r.several(); k != nil {
+		return k.delete(ctx, key, cond)
+	}
 	w := newPutQuery(wire.KindRemove, r.c, model.Record{Key: key}, cond)
 	defer w.release()
 	_, err := w.send(ctx)

@@ -6,9 +6,9 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // Records reads and changes a collection of records: values by key. All methods
@@ -37,6 +37,9 @@ func (c *Client) Records(name string) (*Records, error) {
 // The server copies a value of more than 1 MiB whole before it sends it: the value
 // is always that of one Put.
 func (r *Records) Get(ctx context.Context, key, dst []byte) (model.Record, error) {
+	if k := r.several(); k != nil {
+		return k.get(ctx, key, dst)
+	}
 	g := gets.Get().(*getQuery)
 	defer g.release()
 	g.one.keys[0], g.one.records[0].Value = key, dst
@@ -54,7 +57,10 @@ func (r *Records) Get(ctx context.Context, key, dst []byte) (model.Record, error
 
 // Explain does what Get does, and explains how.
 func (r *Records) Explain(ctx context.Context, key []byte) (model.Record, *model.Explanation, error) {
-	x, done := r.c.conn.explain(r.c.conn.records.Policy())
+	if k := r.several(); k != nil {
+		return k.explain(ctx, key)
+	}
+	x, done := r.c.conn.explain(r.c.conn.engines[ofRecords].Policy())
 	g := gets.Get().(*getQuery)
 	defer g.release()
 	g.one.keys[0], g.one.records[0].Value = key, nil
@@ -76,16 +82,19 @@ func (r *Records) Explain(ctx context.Context, key []byte) (model.Record, *model
 // which is faster than one by one. A value of more than 1 MiB takes a separate
 // answer. ErrTooLarge: a value is larger than Get returns; then all fail.
 func (r *Records) GetMany(ctx context.Context, keys [][]byte, dst []model.Record) ([]model.Record, error) {
-	return r.c.getMany(ctx, model.KindRecords, keys, nil, dst)
+	if k := r.several(); k != nil {
+		return k.getMany(ctx, keys, dst)
+	}
+	return r.c.getMany(ctx, ofRecords, keys, nil, dst)
 }
 
-func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, fields *feature.Selection, dst []model.Record) ([]model.Record, error) {
+func (c *Client) getMany(ctx context.Context, of kind, keys [][]byte, fields *feature.Selection, dst []model.Record) ([]model.Record, error) {
 	for len(dst) < len(keys) {
 		dst = append(dst, model.Record{})
 	}
 	dst = dst[:len(keys)]
 	g := gets.Get().(*getQuery)
-	g.kind, g.fields = kind, fields
+	g.of, g.fields = of, fields
 	defer g.release()
 	for n := 0; n < len(keys); n += wire.MaxKeys {
 		end := min(n+wire.MaxKeys, len(keys))
@@ -104,7 +113,9 @@ func (c *Client) getMany(ctx context.Context, kind string, keys [][]byte, fields
 }
 
 // CreateRecords adds a collection of records, unless one of that name exists
-// (ErrKind: of another kind). See CreateCollection.
+// (ErrKind: of another kind; ErrCollectionExists: o.Keep is set, and the existing one is
+// not kept, or it has another number of shards). See
+// CreateCollection.
 func (c *Client) CreateRecords(ctx context.Context, name string, o model.RecordsOptions) error {
 	if err := wire.CheckName(name); err != nil {
 		return err
@@ -112,12 +123,26 @@ func (c *Client) CreateRecords(ctx context.Context, name string, o model.Records
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	_, err := c.manage(ctx, wire.KindCreateRecords, "create collections of records", string(wire.AppendRecordsOptions(nil, o))+name)
+	if k := c.conn.cluster; k != nil {
+		return k.everywhere(ctx, func(c *Client) error { return c.CreateRecords(ctx, name, o) })
+	}
+	const kind, what = wire.KindCreateRecords, "create collections of records"
+	payload := append(wire.AppendRecordsOptions(nil, o), name...)
+	if !o.Keep {
+		_, err := c.manage(ctx, kind, what, string(payload))
+		return err
+	}
+	_, err := c.request(ctx, kind, func(s *session) (*openSlab, []byte, error) {
+		if !s.hello.KeepsRecords {
+			return nil, nil, s.cannot(what + " that are kept")
+		}
+		return nil, payload, nil
+	})
 	return err
 }
 
 var gets = sync.Pool{New: func() any {
-	g := new(getQuery)
+	g := &getQuery{of: ofRecords}
 	g.part.work = g.work
 	return g
 }}

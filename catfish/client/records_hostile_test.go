@@ -8,11 +8,11 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 )
 
 // TestHostileRecordRequests: malformed requests about records fail, and change nothing.
@@ -115,7 +115,7 @@ func FuzzRecordAnswers(f *testing.F) {
 			}
 		}
 		for n := 1; n < 4; n++ {
-			g := &getQuery{records: make([]model.Record, n), open: &openSlab{records: &recordsAt{}}}
+			g := &getQuery{records: make([]model.Record, n), read: read{open: &openSlab{records: &recordsAt{}}}}
 			for i := range n {
 				g.keys, g.left = append(g.keys, []byte("k")), append(g.left, i)
 			}

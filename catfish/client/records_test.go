@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -14,9 +13,9 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/history"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 )
 
 // kvPaths are the paths on which clients get records.
@@ -47,8 +46,6 @@ func dialRecords(t testing.TB, s *server.Server, o Options) *Records {
 	}
 	return r
 }
-
-func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 
 // TestRecords: records that were put are got, by every path, with and without shards;
 // values have all sizes, and are appended to the caller's bytes.
@@ -256,6 +253,9 @@ func TestKeyHistories(t *testing.T) {
 			testKeyHistories(t, startRecords(t, server.Options{Workers: 2, RecordShards: shards}))
 		})
 	}
+	t.Run("kept", func(t *testing.T) {
+		testKeyHistories(t, startKeptRecords(t, server.Options{Workers: 2, RecordShards: 2}))
+	})
 }
 
 func testKeyHistories(t *testing.T, s *server.Server) {

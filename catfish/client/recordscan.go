@@ -7,9 +7,9 @@ import (
 	"iter"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // Scan yields all records, in no order, shard by shard. A record whose key has one during
@@ -17,9 +17,14 @@ import (
 // moves meanwhile may come twice. A record whose value is too long to be answered comes
 // without it, and with ErrTooLarge; the loop may continue. Any other error ends the loop.
 // cuckoo.ErrScanLost: too much was written between two steps of a slow loop, or
-// the name now means another collection. Begin again.
+// the name now means another collection, or records have moved to another group of servers.
+// Begin again.
 func (r *Records) Scan(ctx context.Context) iter.Seq2[model.Record, error] {
 	return func(yield func(model.Record, error) bool) {
+		if k := r.several(); k != nil {
+			k.scan(ctx, yield)
+			return
+		}
 		for q := (scanQuery{}); !q.done; {
 			if err := r.c.run(ctx, &q); err != nil {
 				yield(model.Record{}, err)
@@ -46,34 +51,22 @@ func (r *Records) Scan(ctx context.Context) iter.Seq2[model.Record, error] {
 
 // scanQuery asks for the next part of a scan.
 type scanQuery struct {
+	read
 	cursor cuckoo.Cursor
 	shard  int    // the cursor's shard
 	boot   uint64 // boot of the cursor's collection
 	begun  bool
 	done   bool // all shards were scanned
 	part   []model.Record
-
-	open *openSlab
-	req  []byte
 }
-
-func (q *scanQuery) begin() {}
 
 func (q *scanQuery) again() {}
 
-func (q *scanQuery) opened() *openSlab { return q.open }
-
-func (q *scanQuery) explained() *explaining { return nil }
-
 func (q *scanQuery) once(ctx context.Context, c *Client, s *session) error {
-	o, err := s.openChecked(ctx, c.collection, wire.KindScan)
-	q.open = o
-	if err == nil {
-		err = o.isOf(model.KindRecords)
-	}
-	if err != nil {
+	if err := q.openAs(ctx, c, s, ofRecords, wire.KindScan); err != nil {
 		return err
 	}
+	o := q.open
 	boot := o.records.m.Space.Boot
 	if q.begun && boot != q.boot {
 		return fmt.Errorf("%w: %q is another collection since", cuckoo.ErrScanLost, c.collection)
@@ -83,7 +76,8 @@ func (q *scanQuery) once(ctx context.Context, c *Client, s *session) error {
 	if q.shard >= shards { // another server answered with fewer shards
 		return fmt.Errorf("%w: %q has %d shards since", cuckoo.ErrScanLost, c.collection, shards)
 	}
-	if o, err = s.shard(ctx, o, q.shard); err != nil {
+	o, err := s.shard(ctx, o, q.shard)
+	if err != nil {
 		return err
 	}
 	q.req = wire.AppendCursor(wire.AppendHead(q.req[:0], o.coll, 0), q.cursor)

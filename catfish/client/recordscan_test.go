@@ -7,9 +7,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // TestScanSkipsDeletedValues: a scan continues if a long value was deleted meanwhile, and ends

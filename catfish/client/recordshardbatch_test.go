@@ -9,8 +9,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // TestGetsOfShardsTogether: gets that a worker finds mixed, of all shards and of another

@@ -27,7 +27,7 @@ type openShard struct {
 	others []atomic.Pointer[openSlab]
 }
 
-func (s *session) newPart(at wire.ShardAt) *openShard {
+func (s *session) newShard(at wire.ShardAt) *openShard {
 	if at.Of == 0 {
 		return nil
 	}
@@ -82,10 +82,7 @@ func (s *session) shardOf(ctx context.Context, o *openSlab, key []byte) (*openSl
 // that, up to maxLost times, while the collection is another one each time.
 func (w *putQuery) openShard(s *session) (*openSlab, error) {
 	for again := 1; ; again++ {
-		o, err := s.openChecked(w.ctx, w.c.collection, w.kind)
-		if err == nil {
-			err = o.isOf(model.KindRecords)
-		}
+		o, err := s.openKind(w.ctx, w.c.collection, ofRecords, w.kind)
 		if err == nil {
 			var k *openSlab
 			if k, err = s.shardOf(w.ctx, o, w.rec.Key); err == nil {
@@ -99,9 +96,9 @@ func (w *putQuery) openShard(s *session) (*openSlab, error) {
 	}
 }
 
-// family deletes o, and the other shards of its collection, from the session. The
+// removeShards deletes o, and the other shards of its collection, from the session. The
 // caller holds mu.
-func (s *session) family(o *openSlab) (l []*openSlab) {
+func (s *session) removeShards(o *openSlab) (l []*openSlab) {
 	for name, k := range s.slabs {
 		if k == o || o.part != nil && k.part != nil && k.part.Seed == o.part.Seed {
 			delete(s.slabs, name)
@@ -222,6 +219,9 @@ func (r *Records) Shard(ctx context.Context, key []byte) (*model.ShardAt, error)
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
+	if k := r.several(); k != nil {
+		return k.shard(ctx, key)
+	}
 	q := shardQuery{key: key}
 	err := r.c.run(ctx, &q)
 	return q.at, err
@@ -229,24 +229,18 @@ func (r *Records) Shard(ctx context.Context, key []byte) (*model.ShardAt, error)
 
 // shardQuery is a call of Shard.
 type shardQuery struct {
-	key  []byte
-	at   *model.ShardAt
-	open *openSlab
+	read
+	key []byte
+	at  *model.ShardAt
 }
 
-func (q *shardQuery) begin() {}
-
 func (q *shardQuery) again() {}
-
-func (q *shardQuery) opened() *openSlab { return q.open }
-
-func (q *shardQuery) explained() *explaining { return nil }
 
 func (q *shardQuery) once(ctx context.Context, c *Client, s *session) error {
 	o, err := s.open(ctx, c.collection)
 	q.open = o
 	if err == nil {
-		err = o.isOf(model.KindRecords)
+		err = o.isOf(ofRecords)
 	}
 	if err == nil {
 		o, err = s.shardOf(ctx, o, q.key)

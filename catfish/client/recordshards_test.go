@@ -11,9 +11,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/cuckoo"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // TestShardOf: each key is in the shard that its hash selects, for clients and in this
@@ -224,7 +224,7 @@ func TestShardsAreCreatedAndDroppedAfterRestart(t *testing.T) {
 	}
 	old := r[0]
 	create()
-	c[0].conn.sessions.latest().doubt = new(doubt)
+	c[0].conn.sessions.latest().restart = new(restartCheck)
 	if err := old.Delete(ctx, testKey(1), kv.Condition{}); err != nil {
 		t.Error(err)
 	}

@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 )
 
 // TestRecordsGrow: where memory is pinned, the memory of records and of their keys is
@@ -42,9 +43,7 @@ func TestRecordsGrow(t *testing.T) {
 			}
 		}
 	}
-	p.mu.Lock()
-	regions := len(p.sizes)
-	p.mu.Unlock()
+	regions := len(p.Sizes())
 	st := s.Stats().Records[testRecords]
 	if st.Records.SpanBytes < 8<<20 || st.Index.Bytes < 1<<20 || regions < 6 {
 		t.Errorf("%d bytes of records, %d of keys, %d regions: too little grew", st.Records.SpanBytes, st.Index.Bytes, regions)
@@ -65,7 +64,7 @@ func TestRecordsCannotGrow(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := c.Records(testRecords)
-	p.may(1 << 20)
+	p.May(1 << 20)
 	put := func(i int) error {
 		_, err := r.Put(ctx, model.Record{Key: testKey(i), Value: make([]byte, 500)}, kv.Condition{})
 		return err
@@ -74,7 +73,7 @@ func TestRecordsCannotGrow(t *testing.T) {
 	for ; err == nil && n < 100_000; n++ {
 		err = put(n)
 	}
-	if n--; !errors.Is(err, record.ErrFull) || !RetrySafe(err) || !strings.Contains(err.Error(), errPinned.Error()) {
+	if n--; !errors.Is(err, record.ErrFull) || !RetrySafe(err) || !strings.Contains(err.Error(), catfishtest.ErrPinned.Error()) {
 		t.Fatalf("after %d puts: %v", n, err)
 	}
 	if _, err := r.Get(ctx, testKey(n), nil); !errors.Is(err, kv.ErrNotFound) {
@@ -88,7 +87,7 @@ func TestRecordsCannotGrow(t *testing.T) {
 	if err := r.Delete(ctx, testKey(0), kv.Condition{}); err != nil {
 		t.Error(err)
 	}
-	p.may(1 << 30)
+	p.May(1 << 30)
 	for i := range 5000 {
 		if err := put(n + i); err != nil {
 			t.Fatal(err)

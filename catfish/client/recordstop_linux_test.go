@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/server"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 )
 
 var stops = flag.Int("stops", 3, "how often TestStoppedReader stops a client")

@@ -8,14 +8,14 @@ import (
 	"slices"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/cuckoo"
-	table "github.com/catfish-index/catfish/cuckoo/remote"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	table "github.com/catfish-index/catfish/internal/cuckoo/remote"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/record"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // A collection that a session has opened may be dropped, and perhaps created
@@ -29,7 +29,7 @@ func (s *session) forget(o *openSlab) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last.CompareAndSwap(o, nil)
-	for _, k := range s.family(o) {
+	for _, k := range s.removeShards(o) {
 		s.last.CompareAndSwap(k, nil)
 		k.release()
 	}

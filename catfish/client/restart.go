@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
@@ -21,10 +21,10 @@ type ServerInfo struct {
 	BootID  uint64 `json:"boot_id,string"` // random at each start
 }
 
-// doubt is the restart check of a client: an empty answer would be right for the
+// restartCheck is the restart check of a client: an empty answer would be right for the
 // new server, and wrong for a caller that knew the last one. Sessions with the
-// same incarnation share a doubt. docs/decisions/restarts.md.
-type doubt struct {
+// same incarnation share one. docs/decisions/restarts.md.
+type restartCheck struct {
 	was, is ServerInfo
 	err     error       // OnRestart's; nil: there is none
 	over    atomic.Bool // AcceptRestart was called
@@ -34,38 +34,44 @@ type doubt struct {
 // AcceptRestart ends ErrRestarted: the client accepts the present server as it is.
 // It does nothing if no call would fail with ErrRestarted.
 func (c *Client) AcceptRestart() {
-	if s := c.conn.sessions.latest(); s.doubt != nil {
-		s.doubt.over.Store(true)
+	if k := c.conn.cluster; k != nil {
+		for _, of := range k.all() {
+			(&Client{conn: of}).AcceptRestart()
+		}
+		return
+	}
+	if s := c.conn.sessions.latest(); s.restart != nil {
+		s.restart.over.Store(true)
 	}
 }
 
-func (c *connection) serverInfo(s *session) ServerInfo {
-	return ServerInfo{Addr: c.addr, Version: s.hello.Version, BootID: s.hello.BootID}
+func (s *session) info() ServerInfo {
+	return ServerInfo{Addr: s.server, Version: s.hello.Version, BootID: s.hello.BootID}
 }
 
 // meet compares the server of a new session, which no call uses yet, with the
 // server of the last session.
 func (c *connection) meet(old, s *session) {
-	if s.hello.BootID == old.hello.BootID {
-		s.doubt = old.doubt
+	if s.hello.BootID == old.hello.BootID || sameGroup(old, s) {
+		s.restart = old.restart
 		return
 	}
-	d := &doubt{was: c.serverInfo(old), is: c.serverInfo(s)}
+	d := &restartCheck{was: old.info(), is: s.info()}
 	if c.opts.OnRestart == nil {
-		s.doubt = d
+		s.restart = d
 		return
 	}
 	c.sessions.failed(errors.New("the server has restarted, and OnRestart has yet to return"))
 	if err := c.opts.OnRestart(c.ctx, d.was, d.is); err != nil {
 		d.err = fmt.Errorf("%w: %w", model.ErrRestarted, err)
-		s.doubt = d
+		s.restart = d
 	}
 }
 
 // check refuses a call that a restarted server cannot answer: every call, if
 // OnRestart failed; and a call whose answer depends on existing objects, if the
 // collection is empty.
-func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
+func (d *restartCheck) check(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
 	if d == nil || d.over.Load() {
 		return nil
 	}
@@ -91,13 +97,13 @@ func (d *doubt) check(ctx context.Context, s *session, o *openSlab, kind fastmsg
 	return d.empty(o)
 }
 
-func (d *doubt) empty(o *openSlab) error {
+func (d *restartCheck) empty(o *openSlab) error {
 	return fmt.Errorf("%w: boot id %#x at %s, was %#x, and collection %q is empty",
 		model.ErrRestarted, d.is.BootID, d.is.Addr, d.was.BootID, o.name)
 }
 
 // checkRecords is check for a collection of records.
-func (d *doubt) checkRecords(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
+func (d *restartCheck) checkRecords(ctx context.Context, s *session, o *openSlab, kind fastmsg.Kind) error {
 	if kind == wire.KindPut || kind == wire.KindStore {
 		return nil
 	}

@@ -19,7 +19,7 @@ func TestChooseAfterSessionEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old.mailbox.retire()
+	old.mailboxes[ofBoxes].retire()
 	old.close()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -27,6 +27,6 @@ func TestChooseAfterSessionEnds(t *testing.T) {
 			t.Fatalf("choose: %v at %#x", r, r.(interface{ Addr() uintptr }).Addr())
 		}
 	}()
-	c.conn.engine.Choose(&old.mailbox, &boxQuery{kind: wire.KindSearch, at: &o.slab})
-	old.mailbox.Take()
+	c.conn.engines[ofBoxes].Choose(&old.mailboxes[ofBoxes], &boxQuery{kind: wire.KindSearch, read: read{open: o}})
+	old.mailboxes[ofBoxes].Take()
 }

@@ -15,14 +15,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
-
-func square(x, y float64) rstar.Rect {
-	return rstar.Rect{MinX: x, MinY: y, MaxX: x + 1, MaxY: y + 1}
-}
 
 // TestOffloadNeedsNoWorker: while all workers are paused, offloaded searches complete.
 func TestOffloadNeedsNoWorker(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rstar/remote"
 )
 
 // caller carries requests and answers: rings, or a plain socket.
@@ -27,21 +27,25 @@ type caller interface {
 // session is one connection to one incarnation of a server. When it
 // breaks, the client makes a new one; nothing in it is repaired.
 type session struct {
-	hello      wire.Hello
-	transport  string
-	reason     string       // why this transport
-	fabric     model.Fabric // ofi's device
-	dev        rdma.Device
-	addr       string // where read channels dial
-	caller     caller
-	featureBox mailbox
-	mailbox    mailbox // for trees, and recordBox for records: each engine
-	recordBox  mailbox // observes all heartbeats
-	window     int
-	shared     *Shared
-	doubt      *doubt          // the restart check; nil: none
-	cacheKey   remote.CacheKey // of this session's caches, except the collection
-	trust      time.Duration   // slab.Trust
+	server    string // its address
+	hello     wire.Hello
+	transport string
+	reason    string       // why this transport
+	fabric    model.Fabric // ofi's device
+	dev       rdma.Device
+	addr      string // where read channels dial
+	caller    caller
+	mailboxes [kinds]mailbox // each engine observes all heartbeats
+	window    int
+	shared    *Shared
+	restart   *restartCheck   // the restart check; nil: none
+	cacheKey  remote.CacheKey // of this session's caches, except the collection
+	trust     time.Duration   // slab.Trust
+	lease     *memberLease    // nil: the server is in no group
+	calls     *calls          // nil: the server is in no group
+	epochs    *epochs         // nil: there is one group
+	inSync    bool            // it is read as a secondary, too
+	caughtUp  atomic.Uint64   // what it shows (readfrom.go)
 
 	last     atomic.Pointer[openSlab] // the last one that open returned
 	mu       sync.Mutex
@@ -50,6 +54,8 @@ type session struct {
 	// recordChannels are for records.
 	recordChannels channels
 	ended          bool // close was called
+	gone           atomic.Bool
+	left           chan struct{} // closed with gone: another member of the group is the primary
 	renewals       sync.Once
 	uploads        uploadNumbers
 	watches        atomic.Uint64 // number of the last watch
@@ -85,31 +91,18 @@ type openSlab struct {
 	until time.Duration
 }
 
-// connect makes a session. ctx bounds it.
+// connect makes a session with the only server, or the group's primary. ctx bounds it.
 func (c *connection) connect(ctx context.Context) (*session, error) {
-	h, err := wire.AskHello(ctx, c.addr)
+	found, err := c.servers.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ticket := uint64(0)
-	if h.Key {
-		if ticket, err = wire.AskTicket(ctx, c.addr, c.opts.Key); err != nil {
-			return nil, err
-		}
-	}
-	want := c.opts.Transport
-	if c.scheme.TCP {
-		want = model.TransportTCP
-	}
-	choices, err := chooseTransports(want, h, c.opts.Fabric)
-	if err != nil {
-		return nil, err
-	}
-	if c.scheme.TCP {
-		choices[0].reason = "policy tcp is plain sockets"
-	}
-	h.Ticket = ticket
-	s, err := c.connectByAny(ctx, h, choices)
+	return c.connectTo(ctx, found)
+}
+
+// connectTo makes a session with a server that has said hello.
+func (c *connection) connectTo(ctx context.Context, found helloAnswer) (_ *session, err error) {
+	s, err := c.reach(ctx, found)
 	if err != nil {
 		return nil, err
 	}
@@ -128,30 +121,55 @@ func (c *connection) connect(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
+// reach is connectTo without a collection.
+func (c *connection) reach(ctx context.Context, found helloAnswer) (_ *session, err error) {
+	server, h := found.addr, found.hello
+	c.saw(&h)
+	ticket := uint64(0)
+	if h.Key {
+		if ticket, err = wire.AskTicket(ctx, server, c.opts.Key); err != nil {
+			return nil, err
+		}
+	}
+	want := c.opts.Transport
+	if c.scheme.TCP {
+		want = model.TransportTCP
+	}
+	choices, err := wire.ChooseTransports(want, h, c.opts.Fabric)
+	if err != nil {
+		return nil, err
+	}
+	if c.scheme.TCP {
+		choices[0].Reason = "policy tcp is plain sockets"
+	}
+	h.Ticket = ticket
+	return c.connectByAny(ctx, server, h, choices)
+}
+
 // openFirst opens a read channel for a session that is in use, if searches
 // may be offloaded and no client that it shares channels with has opened one.
 // Later, a search that fast messaging could have answered would wait for the
 // channel, and a policy would count the wait as the cost of offloading. If it
 // takes too long here, the first offloaded search tries again.
 func (c *connection) openFirst(ctx context.Context, s *session) {
-	if path, always := c.engine.Always(); !s.canOffload() || always && path == FastMessaging {
+	if path, always := c.engines[ofBoxes].Always(); !s.canOffload() || always && path == FastMessaging {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout/4)
 	defer cancel()
 	if err := s.channels.openFirst(ctx); err != nil && c.ctx.Err() == nil {
-		c.log.Warn("no read channel to offload by yet", "server", c.addr, "err", err)
+		c.log.Warn("no read channel to offload by yet", "server", s.server, "err", err)
 	}
 }
 
 // connectByAny makes the session's connection over the first of choices that
 // works. The reason of a later choice says why the earlier ones failed.
-func (c *connection) connectByAny(ctx context.Context, h wire.Hello, choices []choice) (*session, error) {
-	why := choices[0].reason
+func (c *connection) connectByAny(ctx context.Context, server string, h wire.Hello, choices []wire.Choice) (*session, error) {
+	why := choices[0].Reason
 	for i, ch := range choices {
-		ch.reason = why
+		ch.Reason = why
 		last := i+1 == len(choices)
-		s, err := c.connectBy(ctx, h, ch, !last)
+		s, err := c.connectBy(ctx, server, h, ch, !last)
 		switch {
 		case err == nil:
 			return s, nil
@@ -160,9 +178,9 @@ func (c *connection) connectByAny(ctx context.Context, h wire.Hello, choices []c
 		case last || !triesNext(err) || ctx.Err() != nil:
 			return nil, err
 		}
-		why = fmt.Sprintf("%s; %s failed: %v", why, ch.transport, err)
-		c.log.Warn("transport failed, trying the next", "transport", ch.transport,
-			"next", choices[i+1].transport, "err", err)
+		why = fmt.Sprintf("%s; %s failed: %v", why, ch.Transport, err)
+		c.log.Warn("transport failed, trying the next", "transport", ch.Transport,
+			"next", choices[i+1].Transport, "err", err)
 	}
 	return nil, model.ErrTransport // choices are never empty
 }
@@ -184,17 +202,17 @@ func triesNext(err error) bool {
 // connectBy makes the session's connection over one transport. It leaves
 // half of the time for the next one: a network that drops packets returns no
 // error.
-func (c *connection) connectBy(ctx context.Context, h wire.Hello, ch choice, next bool) (*session, error) {
+func (c *connection) connectBy(ctx context.Context, server string, h wire.Hello, ch wire.Choice, next bool) (*session, error) {
 	if end, ok := ctx.Deadline(); ok && next {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/2)
 		defer cancel()
 	}
 	s := &session{
-		hello: h, transport: ch.transport, reason: ch.reason, fabric: ch.fabric,
-		slabs: make(map[string]*openSlab), uploads: newUploadNumbers(), window: c.opts.Window, shared: c.opts.Shared,
+		server: server, hello: h, transport: ch.Transport, reason: ch.Reason, fabric: ch.Fabric,
+		slabs: make(map[string]*openSlab), left: make(chan struct{}), uploads: newUploadNumbers(), window: c.opts.Window, shared: c.opts.Shared,
 		nameLease: c.opts.hooks.NameLease,
-		cacheKey:  remote.CacheKey{Addr: c.addr, BootID: h.BootID, Bytes: c.cacheBytes()},
+		cacheKey:  remote.CacheKey{Addr: server, BootID: h.BootID, Bytes: c.cacheBytes()},
 	}
 	if c.opts.TrustCache {
 		s.trust = c.opts.HeartbeatInterval
@@ -205,19 +223,26 @@ func (c *connection) connectBy(ctx context.Context, h wire.Hello, ch choice, nex
 	if c.scheme.Single {
 		s.window = 1
 	}
+	if c.part != nil {
+		s.epochs = newEpochs(c.part.cluster)
+	}
+	s.lease = newMemberLease(s, s.inSync)
+	if h.Group != nil {
+		s.calls = new(calls)
+	}
 	s.channels.init()
 	s.recordChannels.init()
 	if err := s.dial(ctx, c); err != nil {
 		s.close()
 		return nil, err
 	}
-	c.log.Debug("connected", "server", c.addr, "transport", s.transport, "reason", s.reason)
+	c.log.Debug("connected", "server", server, "transport", s.transport, "reason", s.reason)
 	return s, nil
 }
 
 func (s *session) dial(ctx context.Context, c *connection) error {
 	if s.transport == model.TransportTCP {
-		t, err := dialTCP(ctx, c.addr, s.hello.Ticket)
+		t, err := dialTCP(ctx, s.server, s.hello.Ticket)
 		if err != nil {
 			return err
 		}
@@ -225,11 +250,11 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 		return nil
 	}
 	var err error
-	key := s.deviceKey(c.addr)
+	key := s.deviceKey()
 	if s.dev, err = c.devices.get(key, c.opts.hooks.Wrap); err != nil {
 		return err
 	}
-	if s.addr = c.addr; s.transport == model.TransportSHM {
+	if s.addr = s.server; s.transport == model.TransportSHM {
 		s.addr = s.hello.Socket
 	}
 	c.joinChannels(s, key)
@@ -237,13 +262,13 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 	fc, err := c.dialRing(ctx, s, wire.AppendClientHello(nil, s.hello.BootID, c.opts.HeartbeatInterval, c.scheme.Poll))
 	if err != nil {
 		if errors.Is(err, rdma.ErrDial) && !errors.Is(err, model.ErrTransport) {
-			err = fmt.Errorf("%w at %s: %w", model.ErrNoServer, c.addr, err)
+			err = fmt.Errorf("%w at %s: %w", model.ErrNoServer, s.server, err)
 		}
 		return fmt.Errorf("catfish: transport %s: %w", s.transport, err)
 	}
 	s.caller = fc
-	for _, m := range []*mailbox{&s.mailbox, &s.recordBox, &s.featureBox} {
-		if m.slot, err = heartbeat.NewMailbox(fc.Mailbox()); err != nil {
+	for k := range s.mailboxes {
+		if s.mailboxes[k].slot, err = heartbeat.NewMailbox(fc.Mailbox()); err != nil {
 			return err
 		}
 	}
@@ -252,10 +277,19 @@ func (s *session) dial(ctx context.Context, c *connection) error {
 
 // call sends a request and turns a failure answer into an error.
 func (s *session) call(ctx context.Context, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
-	return callBy(ctx, s.caller, kind, payload, dst)
+	return s.callBy(ctx, s.caller, kind, payload, dst)
 }
 
-func callBy(ctx context.Context, by caller, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
+func (s *session) callBy(ctx context.Context, by caller, kind fastmsg.Kind, payload, dst []byte) ([]byte, error) {
+	if s.calls != nil {
+		s.calls.begun.Add(1)
+		defer s.calls.ended.Add(1)
+	}
+	if s.epochs != nil && (wire.ByMap(kind) || kind == wire.KindOpen) {
+		if err := s.epochs.send(ctx, s, by, false); err != nil {
+			return dst, err
+		}
+	}
 	base := len(dst)
 	dst, k, err := by.Call(ctx, kind, payload, dst)
 	switch {
@@ -342,8 +376,8 @@ func (o *openSlab) grown(base rdma.Remote, bytes uint64) *openSlab {
 // this kind.
 func (s *session) openChecked(ctx context.Context, name string, kind fastmsg.Kind) (*openSlab, error) {
 	o, err := s.open(ctx, name)
-	if err == nil && s.doubt != nil {
-		err = s.doubt.check(ctx, s, o, kind)
+	if err == nil && s.restart != nil {
+		err = s.restart.check(ctx, s, o, kind)
 	}
 	return o, err
 }
@@ -351,9 +385,9 @@ func (s *session) openChecked(ctx context.Context, name string, kind fastmsg.Kin
 // canOffload is false over plain sockets, which have no one-sided reads.
 func (s *session) canOffload() bool { return s.dev != nil }
 
-// alive reports whether the session exists and has not ended.
+// alive reports whether the session exists, and has neither ended nor been left.
 func (s *session) alive() bool {
-	if s == nil {
+	if s == nil || s.gone.Load() {
 		return false
 	}
 	select {
@@ -386,9 +420,9 @@ func (s *session) close() {
 
 // retire detaches the mailboxes before their memory is released.
 func (s *session) retire() {
-	s.mailbox.retire()
-	s.recordBox.retire()
-	s.featureBox.retire()
+	for k := range s.mailboxes {
+		s.mailboxes[k].retire()
+	}
 }
 
 // drained waits for the in-flight reads of a closed session: they use memory of

@@ -2,9 +2,9 @@ package client
 
 import (
 	"github.com/catfish-index/catfish/catfish/model"
-	records "github.com/catfish-index/catfish/kv/remote"
-	"github.com/catfish-index/catfish/policy"
-	"github.com/catfish-index/catfish/rstar/remote"
+	records "github.com/catfish-index/catfish/internal/kv/remote"
+	"github.com/catfish-index/catfish/internal/policy"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 )
 
 // Shared is what clients have in common. The nodes that one client has read and
@@ -28,7 +28,7 @@ type groupKey struct {
 	addr, transport string
 	fabric          model.Fabric
 	cached          bool
-	kind            string // of the collections
+	kind            kind
 }
 
 // DefaultCacheBytes is room for the internal nodes of four million objects:

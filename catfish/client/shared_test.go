@@ -30,7 +30,7 @@ func TestShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	for h, want := range map[*Shared]uint64{one: 1, two: 0} {
-		g, leave := h.groups.Join(groupKey{s.Addr(), model.TransportSHM, model.Fabric{}, true, model.KindBoxes})
+		g, leave := h.groups.Join(groupKey{s.Addr(), model.TransportSHM, model.Fabric{}, true, ofBoxes})
 		if n := g.Finished(); n != want {
 			t.Errorf("%d searches of a group, want %d", n, want)
 		}

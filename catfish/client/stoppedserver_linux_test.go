@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // stopped reports whether a process is stopped by a signal.

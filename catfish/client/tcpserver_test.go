@@ -1,43 +1,21 @@
 package client
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 )
-
-// logLines is a log that tests read.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logLines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // TestLogFlood: hostile connections make a handful of log lines, which count all of them.
 func TestLogFlood(t *testing.T) {
-	var log logLines
-	s, err := server.NewServer(server.Options{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}, Logger: log.logger()})
+	var log catfishtest.LogLines
+	s, err := server.NewServer(server.Options{SlabBytes: 1 << 20, Transports: []string{model.TransportSoft}, Logger: log.Logger()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 package client
 
 import (
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
 // ProtocolVersion is the protocol of this build's clients and servers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
@@ -14,17 +13,6 @@ import (
 func moreProcs(t testing.TB, n int) {
 	was := runtime.GOMAXPROCS(n)
 	t.Cleanup(func() { runtime.GOMAXPROCS(was) })
-}
-
-// eventually polls a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	// With a pause, because the awaited work needs the processor.
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }
 
 // TestWorkerPerConnection: each connection has a worker, which serves only it,

@@ -70,7 +70,7 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 				n += int(min(r.Done, uint64(len(batch))))
 			}
 			if n > 0 {
-				err = &partlyDone{n, err}
+				err = &wire.PartlyDone{Done: n, Err: err}
 			}
 			return n, err
 		}
@@ -121,8 +121,8 @@ func (c *Client) write(ctx context.Context, kind fastmsg.Kind, arg uint32, body 
 }
 
 // request sends the request that build makes for the present session, and again on
-// the next session if it certainly was not sent, or only reads. build returns the
-// request's collection, if it has one: if that was dropped, another may have its
+// the next session if it certainly was not sent, or only reads, or if another member of the
+// group is the primary, or if it has a name (repeat.go). build returns the request's collection, if it has one: if that was dropped, another may have its
 // name.
 func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
 	return c.requestAppend(ctx, nil, kind, build)
@@ -130,18 +130,39 @@ func (c *Client) request(ctx context.Context, kind fastmsg.Kind, build func(*ses
 
 // requestAppend is request that appends the answer to dst, which is empty.
 func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
+	var w attempt
+	return c.requestAs(ctx, &w, dst, kind, build)
+}
+
+// requestAs is requestAppend of a write that may have been sent before.
+func (c *Client) requestAs(ctx context.Context, w *attempt, dst []byte, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
+	defer c.conn.others.wrote()
 	for broken := 1; ; broken++ {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("%w: %w", model.ErrNotSent, err)
+			return nil, w.outcome(fmt.Errorf("%w: %w", model.ErrNotSent, err))
 		}
 		s, err := c.conn.session(ctx)
+		if err == nil {
+			err = w.refuses(s)
+		}
 		if err != nil {
-			return nil, err
+			if errors.Is(err, model.ErrSeveralGroups) {
+				err = notRoutedKind(kind)
+			}
+			return nil, w.outcome(err)
 		}
 		o, b, err := build(s)
 		if err == nil {
 			var ans []byte
-			ans, err = s.callOf(ctx, o, kind, b, dst)
+			as, named := kind, s.takes(kind)
+			if named {
+				as, b = wire.KindNamed, w.pack(c.conn, kind, b)
+			}
+			ans, err = s.callOf(ctx, o, as, b, dst)
+			if named && errors.Is(err, model.ErrUnknownOutcome) && w.lost(ctx, c.conn, s) {
+				c.conn.counters.retried.Add(1)
+				continue
+			}
 			if err == nil {
 				c.conn.counters.addMessage(len(b), len(ans))
 				return ans, nil
@@ -151,20 +172,25 @@ func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kin
 				continue
 			}
 		} else if errors.Is(err, fastmsg.ErrTooLarge) {
-			return nil, err // waiting for another connection is useless
+			return nil, w.outcome(err) // waiting for another connection is useless
 		} else if errors.Is(err, model.ErrUnknownOutcome) {
 			// Opening the collection failed, not the write.
 			err = fmt.Errorf("%w: opening collection %q: %s", model.ErrNotSent, c.collection, err.Error())
 		}
+		if w.waits.again(ctx, c.conn, err) {
+			continue
+		}
 		again := errors.Is(err, model.ErrNotSent) || onlyReads(kind) && errors.Is(err, model.ErrUnknownOutcome) && broken < maxLost
 		if !again || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
-			return nil, err
+			return nil, w.outcome(err)
 		}
 		select {
+		case <-s.left:
+			c.conn.counters.retried.Add(1)
 		case <-s.caller.Done():
 			c.conn.counters.retried.Add(1)
 		case <-ctx.Done():
-			return nil, err
+			return nil, w.outcome(err)
 		}
 	}
 }

@@ -1,14 +1,14 @@
 package model
 
 import (
-	"github.com/catfish-index/catfish/rstar/remote"
+	"github.com/catfish-index/catfish/internal/rstar/remote"
 )
 
 // Collections of boxes that are kept, at the server
 //
 // Such a collection is the store's (store.Boxes), in memory that clients may read.
 // Reads are those of any collection of boxes, by message and by offloading. Writes
-// are answered later (later.go), when the commit leader has made them durable; those
+// are answered later, when the commit leader has made them durable; those
 // of one connection pass the commit queue in the order of their arrival.
 
 // BoxesOptions configure a collection of boxes. They do not change.

@@ -4,12 +4,11 @@ import (
 	"errors"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/internal/status"
-	"github.com/catfish-index/catfish/kv"
 )
 
 var (
@@ -26,7 +25,7 @@ var (
 var (
 	// ErrNoServer: no server answered at the address within the dial time
 	// limit. Nothing was sent.
-	ErrNoServer = errors.New("catfish: no server")
+	ErrNoServer = fault.ErrNoServer
 	// ErrNotSent: the request was not sent. Repeating it is safe.
 	ErrNotSent = fastmsg.ErrNotSent
 	// ErrUnknownOutcome: a write was sent and its answer lost; it may or
@@ -40,11 +39,11 @@ var (
 	// ErrUnknownCollection: there is no collection of this name.
 	ErrUnknownCollection = fault.ErrUnknownCollection
 	// ErrOption: an option's value is outside its range.
-	ErrOption = errors.New("catfish: bad option")
+	ErrOption = fault.ErrOption
 	// ErrProtocol: the peer sent bytes that no correct peer sends.
-	ErrProtocol = status.ErrProtocol
+	ErrProtocol = fault.ErrProtocol
 	// ErrServer: the server failed to carry out a well-formed request.
-	ErrServer = status.ErrServer
+	ErrServer = fault.ErrServer
 	// ErrClosed: the Client, Server or Local was closed. Nothing was sent or
 	// written.
 	ErrClosed = fault.ErrClosed
@@ -52,23 +51,23 @@ var (
 	ErrInUse = errors.New("catfish: address in use")
 	// ErrBusy: the request would exceed what the server holds for one
 	// client, or for all. Nothing was done; a later attempt may succeed.
-	ErrBusy = status.ErrBusy
+	ErrBusy = fault.ErrBusy
 	// ErrTooLarge: the answer exceeds a limit, which the text names. So
 	// would the next one: ask for less. A value that is too large to be put is
 	// record.ErrTooLarge.
-	ErrTooLarge = status.ErrTooLarge
+	ErrTooLarge = fault.ErrTooLarge
 	// ErrNotReady: the server has not loaded the collection yet. Nothing was
 	// done; a later attempt succeeds.
-	ErrNotReady = status.ErrNotReady
+	ErrNotReady = fault.ErrNotReady
 	// ErrNotPermitted: the server does not let clients do this, or not with
 	// their key. Nothing was done.
-	ErrNotPermitted = status.ErrNotPermitted
+	ErrNotPermitted = fault.ErrNotPermitted
 	// ErrKind: the collection has objects of another kind than the call. Nothing
 	// was done.
-	ErrKind = status.ErrKind
+	ErrKind = fault.ErrKind
 	// ErrRestarted: another server answers at the address, and lacks the objects of
 	// the one before. Nothing was done. See Options.OnRestart.
-	ErrRestarted = errors.New("catfish: server has restarted without its data")
+	ErrRestarted = fault.ErrRestarted
 )
 
 // Errors of features, the first three also of records. Nothing was changed.
@@ -91,6 +90,20 @@ var (
 	ErrFilterCost = filter.ErrCost
 	// ErrReadOnly: the disk is full or has failed.
 	ErrReadOnly = fault.ErrReadOnly
+	// ErrNotPrimary: the server is a member of a group, and another member takes the
+	// writes, or may do so, and what was read may be old. Nothing was done. A client repeats
+	// the call there, and returns this error if no member has become the primary within the
+	// dial time limit.
+	ErrNotPrimary = fault.ErrNotPrimary
+	// ErrTooFewInSync: the group has fewer members in sync than a write needs. Nothing
+	// was done; a later attempt may succeed.
+	ErrTooFewInSync = fault.ErrTooFewInSync
+	// ErrMoved: another group has what was asked for, or the map changed during the request.
+	// Nothing was done. The client asks for the map, and makes the request again.
+	ErrMoved = fault.ErrMoved
+	// ErrSeveralGroups: several groups have the store together, and this call is not made of
+	// several groups yet. Nothing was done.
+	ErrSeveralGroups = fault.ErrSeveralGroups
 	// ErrPaused: a search was stopped for too long. Search again.
 	ErrPaused = fault.ErrPaused
 	// ErrLagged: the events that a watch needs next are no longer kept. Search again,

@@ -2,8 +2,6 @@ package model
 
 import (
 	"time"
-
-	"github.com/catfish-index/catfish/policy"
 )
 
 // Explanation says how one search was carried out, and why. A search that was repeated
@@ -17,7 +15,7 @@ type Explanation struct {
 	Retried   int    `json:"retried"`   // times that it began again on a new connection
 
 	// What cached nodes showed before the choice; nil without a cache.
-	Estimate *policy.Estimate `json:"estimate,omitempty"`
+	Estimate *Estimate `json:"estimate,omitempty"`
 
 	Results     int    `json:"results"`
 	RoundTrips  uint64 `json:"round_trips"`
@@ -41,6 +39,9 @@ type Explanation struct {
 
 	// Shard that has the key, nil: the collection is not divided.
 	Shard *ShardAt `json:"shard,omitempty"`
+
+	// Groups that answered together, nil: there is one. The numbers above are their sums.
+	Groups map[string]*Explanation `json:"groups,omitempty"`
 
 	Took  time.Duration `json:"took_ns"`
 	Steps []Step        `json:"steps"`

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/fault"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // Features reads and changes a collection of features: places by area, distance,
@@ -17,17 +17,18 @@ import (
 // it takes: by message, or by reading the server's memory.
 type Features struct{ be FeaturesBackend }
 
-// FeaturesBackend carries calls out: over a connection, or in this process.
+// FeaturesBackend carries calls out, over a connection or in this process. It is for
+// packages of this module.
 type FeaturesBackend interface {
 	Put(ctx context.Context, fs []Feature, cond Condition, results []PutResult) error
 	Patch(ctx context.Context, id string, patch []byte, cond Condition) (uint64, error)
 	Erase(ctx context.Context, id string, cond Condition) (uint64, error)
 	EraseWhere(ctx context.Context, q query.Query) (int, error)
-	Get(ctx context.Context, ids []string, fields *feature.Selection, yield func(i int, f *query.Found) (bool, error)) error
-	Search(ctx context.Context, q query.Query, yield func(*query.Found) (bool, error)) error
-	Nearest(ctx context.Context, q query.NearestQuery, yield func(*query.Found) (bool, error)) error
+	Get(ctx context.Context, ids []string, fields *feature.Selection, yield func(i int, f *Found) (bool, error)) error
+	Search(ctx context.Context, q query.Query, yield func(*Found) (bool, error)) error
+	Nearest(ctx context.Context, q query.NearestQuery, yield func(*Found) (bool, error)) error
 	Count(ctx context.Context, q query.Query) (int, error)
-	Explain(ctx context.Context, q query.Query) ([]query.Found, *Explanation, error)
+	Explain(ctx context.Context, q query.Query) ([]Found, *Explanation, error)
 	Watch(ctx context.Context, q *WatchQuery, yield func(FeatureEvent) bool) error
 	Describe(ctx context.Context) (FeaturesInfo, error)
 	Collection() string // its name
@@ -138,7 +139,7 @@ func (f *Features) getMany(ctx context.Context, ids []string, fields *feature.Se
 // as it was at a moment of the search; none comes that did not exist, or did not
 // match, at any moment of it. Large answers come in pages, in the order of ids.
 func (f *Features) Search(ctx context.Context, q FeatureQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Search(ctx, q.OfStore(), yield) })
+	return each(func(yield func(*Found) (bool, error)) error { return f.be.Search(ctx, q.OfStore(), yield) })
 }
 
 // mostExplained is how many features a search that is explained may find: what one
@@ -165,7 +166,7 @@ func (f *Features) Explain(ctx context.Context, q FeatureQuery) ([]Feature, *Exp
 // Nearest yields the features around a point, the nearest first, with their distances.
 // An error ends it.
 func (f *Features) Nearest(ctx context.Context, q NearestQuery) iter.Seq2[Feature, error] {
-	return each(func(yield func(*query.Found) (bool, error)) error { return f.be.Nearest(ctx, q.OfStore(), yield) })
+	return each(func(yield func(*Found) (bool, error)) error { return f.be.Nearest(ctx, q.OfStore(), yield) })
 }
 
 // Count returns how many features match a query, without its limit. It is exact.
@@ -174,7 +175,7 @@ func (f *Features) Count(ctx context.Context, q FeatureQuery) (int, error) {
 }
 
 // each makes an iterator of a search.
-func each(search func(yield func(*query.Found) (bool, error)) error) iter.Seq2[Feature, error] {
+func each(search func(yield func(*Found) (bool, error)) error) iter.Seq2[Feature, error] {
 	return func(yield func(Feature, error) bool) {
 		err := search(func(f *query.Found) (bool, error) { return yield(Feature(f.Feature()), nil), nil })
 		if err != nil {

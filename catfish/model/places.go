@@ -7,9 +7,9 @@ import (
 
 	"github.com/paulmach/orb"
 
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // FeaturesInfo describes a collection of features: options, count, extent, types of
@@ -64,7 +64,7 @@ type FeatureQuery struct {
 	Fields FeatureFields
 }
 
-// OfStore returns the query as the store has it.
+// OfStore returns the query as the store has it. It is for packages of this module.
 func (q *FeatureQuery) OfStore() query.Query {
 	return query.Query{
 		Area: q.Area, Relation: q.Relation, Filter: q.Filter, Limit: q.Limit,
@@ -84,7 +84,7 @@ type NearestQuery struct {
 	Fields FeatureFields // as of a FeatureQuery
 }
 
-// OfStore returns the query as the store has it.
+// OfStore returns the query as the store has it. It is for packages of this module.
 func (q *NearestQuery) OfStore() query.NearestQuery {
 	return query.NearestQuery{
 		X: q.X, Y: q.Y, K: q.K, Within: q.Within, Filter: q.Filter, Fields: feature.Selection(q.Fields),

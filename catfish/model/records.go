@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 )
 
 // A collection of records is a kv.Map in two slabs, so that either grows without
@@ -14,18 +13,24 @@ import (
 //	index     | header | stash | tables ...                     cuckoo
 //	records   | header | span | span | ...                      record
 //
-// Clients read both; Server.tidyRecords does the background work.
+// Clients read both; Store.Tidy does the background work.
 
 // RecordsOptions configure a collection of records. The zero value is good.
 type RecordsOptions struct {
 	// Table is how the key index makes room: cuckoo.GCuckoo, or
 	// cuckoo.Conventional to compare with.
-	Table cuckoo.Kind `json:"table"`
+	Table TableKind `json:"table"`
 	// Items is how many items a bucket of the key index has, 1 to
 	// cuckoo.MaxItems, 0: that. The paper's table (RHKV) has one.
 	Items int `json:"items,omitempty"`
-	// Shards, up to MaxShards, divide the keys (shards.go). 0, 1: not divided.
+	// Shards, up to MaxShards, divide the keys (Shards, in stats.go). 0, 1: not divided.
 	Shards int `json:"shards,omitempty"`
+	// Keep stores the collection in the server's data directory (ErrNotPermitted: the
+	// server has none): each write is durable when it is acknowledged, as far as
+	// ServerOptions.Sync says, and the records exist again after a restart. A server
+	// that is a member of a group keeps all records. The revisions of a kept collection
+	// are those of the server's store, in which all collections share one number.
+	Keep bool `json:"keep,omitempty"`
 }
 
 // Validate returns ErrOption for a value outside its range.
@@ -45,7 +50,7 @@ func (o *RecordsOptions) Validate() error {
 
 // RecordsStats is the state of a collection of records.
 type RecordsStats struct {
-	kv.Stats
+	MapStats
 	Load      float64 `json:"load"` // of the key index, 0..1
 	UsedBytes int64   `json:"used_bytes"`
 	SlabBytes int64   `json:"slab_bytes"` // limit for the records; for the keys it is the same again

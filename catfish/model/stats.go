@@ -2,8 +2,6 @@ package model
 
 import (
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store/query"
-	"github.com/catfish-index/catfish/store/storestats"
 )
 
 // BackupInfo describes the content of a backup.
@@ -12,7 +10,8 @@ type BackupInfo struct {
 	Collections int    `json:"collections"`
 	Features    uint64 `json:"features"`
 	Boxes       uint64 `json:"boxes,omitempty"` // different ones
-	Revision    uint64 `json:"revision"`        // of the last write in the backup
+	Records     uint64 `json:"records,omitempty"`
+	Revision    uint64 `json:"revision"` // of the last write in the backup
 }
 
 // BudgetStats is one resource of a server: how much of it all clients hold, and the
@@ -29,7 +28,7 @@ type BudgetStats struct {
 
 // FeaturesStats is the state of a collection of features.
 type FeaturesStats struct {
-	query.CollectionOptions
+	CollectionOptions
 	Tree    rstar.Stats  `json:"tree"`
 	Records RecordsStats `json:"records"`
 }
@@ -43,8 +42,8 @@ type CollectionInfo struct {
 	// UsedBytes of SlabBytes hold objects and nodes.
 	UsedBytes int64 `json:"used_bytes"`
 	SlabBytes int64 `json:"slab_bytes"`
-	// Kept: of boxes, in the server's data directory. Collections of features are
-	// kept if the server has one.
+	// Kept: of boxes or records, in the server's data directory. Collections of features
+	// are kept if the server has one.
 	Kept bool `json:"kept,omitempty"`
 	// Shards of a collection of records, 0: it is not divided.
 	Shards int `json:"shards,omitempty"`
@@ -105,7 +104,7 @@ type LoadStats struct {
 //	cafes      |  0        |  1        |  2        |  3        |   a kv.Map each
 //	owners       worker 0    worker 1    worker 0    worker 1      of each transport
 //	              \___________________________/
-//	client       a connection to worker 0, and one to worker 1 (lanes.go)
+//	client       a connection to worker 0, and one to worker 1 (package client, lanes.go)
 //
 // A shard is a separate collection of records: a kv.Map in two slabs, with a number,
 // and so with separate leases, kept references, uploads and scans. Shard 0 bears the
@@ -153,11 +152,11 @@ type ServerStats struct {
 	// Features are the collections of features.
 	Features map[string]FeaturesStats `json:"features,omitempty"`
 	// Store is the state of the store of features, nil while it is being loaded.
-	Store *storestats.Store `json:"store,omitempty"`
+	Store *StoreStats `json:"store,omitempty"`
 	// Memory is the memory of the process, and Budgets the clients' parts of it.
 	Memory  MemoryStats   `json:"memory"`
 	Budgets []BudgetStats `json:"budgets"`
-	// Kept are the collections of boxes that are kept, sorted.
+	// Kept are the collections of boxes and records that are kept, sorted.
 	Kept []string `json:"kept,omitempty"`
 	// Loading are the collections that clients cannot use yet.
 	Loading []string `json:"loading,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/catfish-index/catfish/internal/fault"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // WatchQuery says what to watch.

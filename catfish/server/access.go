@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -59,7 +60,10 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	wire.KindBackup:     access.Admin, // Of all collections.
 	wire.KindDescribe:   access.Read, wire.KindPick: access.Read,
 	wire.KindSwap:  access.Admin, // Of both.
+	wire.KindNamed: access.Admin, // It is unpacked before.
 	wire.KindStats: access.None,  // It shows what the key may read.
+	wire.KindLease: access.None,
+	wire.KindMap:   access.None,
 }
 
 // needs is kindRoles as a table.
@@ -102,7 +106,7 @@ type guard struct {
 	// roles are what the key may do with each collection, by slot: the
 	// collection's number, and the role. 0: not known yet. Numbers are never used
 	// twice, and neither a collection's name nor a key's roles change.
-	roles [maxCollections]atomic.Uint64
+	roles [store.MaxCollections]atomic.Uint64
 }
 
 // byKey returns the guard of a key.
@@ -175,7 +179,7 @@ func (g *guard) check(s *Server, kind fastmsg.Kind, p []byte) error {
 func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 	need := needs[kind]
 	switch kind {
-	case wire.KindStats:
+	case wire.KindStats, wire.KindLease, wire.KindMap:
 		return nil
 	case wire.KindOpen, wire.KindCreate, wire.KindCreateKept, wire.KindDrop:
 		return g.principal.Check(collectionOf(string(p)), need)
@@ -207,21 +211,21 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 		return fmt.Errorf("%w: request kind %d of %d bytes", model.ErrProtocol, kind, len(p))
 	}
 	num := binary.LittleEndian.Uint32(p)
-	slot := &g.roles[num%maxCollections]
+	slot := &g.roles[num%store.MaxCollections]
 	has := slot.Load()
 	if has == 0 || uint32(has>>8) != num {
-		c, err := s.colls.byNumber(num)
+		c, err := s.store.ByNumber(num)
 		if err != nil {
 			return err
 		}
-		has = uint64(num)<<8 | 1<<7 | uint64(g.principal.Role(collectionOf(c.name)))
+		has = uint64(num)<<8 | 1<<7 | uint64(g.principal.Role(collectionOf(c.Name)))
 		slot.Store(has)
 	}
 	role := access.Role(has & 0x7f)
 	if role >= need {
 		return nil
 	}
-	return g.principal.CheckRole(role, collectionOf(s.colls.nameOf(num)), need)
+	return g.principal.CheckRole(role, collectionOf(s.store.NameOf(num)), need)
 }
 
 // mayBatch reports whether a request may be carried out in a batch with those of

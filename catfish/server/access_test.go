@@ -3,28 +3,19 @@ package server
 import (
 	"encoding/binary"
 	"errors"
-	"path/filepath"
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
 // keyFile makes a file with a key for each list of roles.
 func keyFile(t testing.TB, entries ...access.Entry) (keys *Keys, file string, texts []string) {
 	t.Helper()
-	file = filepath.Join(t.TempDir(), "keys")
-	for _, e := range entries {
-		e, key, err := access.NewKey(e)
-		if err == nil {
-			err = access.Add(file, e)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts = append(texts, key)
-	}
+	file, texts = catfishtest.KeyFile(t, entries...)
 	keys, err := OpenKeys(file, quiet())
 	if err != nil {
 		t.Fatal(err)
@@ -57,11 +48,11 @@ func TestRolesOfANewCollection(t *testing.T) {
 		if _, err := s.CreateCollection(name); err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.colls.byName(name)
+		c, err := s.store.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c.num
+		return c.Number
 	}
 	check := func(num uint32) error {
 		return g.check(s, wire.KindInsert, binary.LittleEndian.AppendUint64(nil, uint64(num)))
@@ -70,15 +61,15 @@ func TestRolesOfANewCollection(t *testing.T) {
 	if err := check(mine); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.colls.drop(s, "mine", false); err != nil {
+	if _, err := s.DropCollection("mine"); err != nil {
 		t.Fatal(err)
 	}
-	s.colls.closing.Wait()
+	waitDropped(s)
 	if err := check(mine); err == nil {
 		t.Log("a dropped collection is still permitted, as the request itself finds out")
 	}
 	other := number("other")
-	if other%maxCollections != mine%maxCollections || other == mine {
+	if other%store.MaxCollections != mine%store.MaxCollections || other == mine {
 		t.Fatalf("numbers %#x and %#x, want the same slot", mine, other)
 	}
 	if err := check(other); !errors.Is(err, access.ErrPermission) {
@@ -129,11 +120,11 @@ func TestMayBatch(t *testing.T) {
 		access.Entry{Roles: []string{"default:read"}, Rate: 1000}, access.Entry{Roles: []string{"x:read"}},
 		access.Entry{Name: "ended", Roles: []string{"default:read"}})
 	s := startServer(t, Options{Keys: keys})
-	c, err := s.colls.byName(model.DefaultCollection)
+	c, err := s.store.Lookup(model.DefaultCollection)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := binary.LittleEndian.AppendUint64(nil, uint64(c.num))
+	p := binary.LittleEndian.AppendUint64(nil, uint64(c.Number))
 	var guards []*guard
 	for _, key := range k {
 		g, err := s.access.byKey(key)
@@ -187,11 +178,11 @@ func TestAccessAllocations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.colls.byName(model.DefaultCollection)
+	c, err := s.store.Lookup(model.DefaultCollection)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := binary.LittleEndian.AppendUint64(nil, uint64(c.num))
+	p := binary.LittleEndian.AppendUint64(nil, uint64(c.Number))
 	if n := testing.AllocsPerRun(100, func() {
 		if err := g.check(s, wire.KindInsert, p); err != nil {
 			t.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store"
 )
 
 // Backup copies all kept collections, as they are at one moment, to a new directory of
@@ -26,7 +26,7 @@ func (s *Server) Backup(name string) (model.BackupInfo, error) {
 		return model.BackupInfo{}, fmt.Errorf("%w: another backup is being made", model.ErrBusy)
 	}
 	defer s.backingUp.Unlock()
-	st, err := s.features.ready()
+	st, err := s.Store()
 	if err != nil {
 		return model.BackupInfo{}, err
 	}
@@ -35,33 +35,21 @@ func (s *Server) Backup(name string) (model.BackupInfo, error) {
 	if err != nil {
 		return model.BackupInfo{}, err
 	}
-	features, boxes := store.CountKept(r)
-	s.log.Info("backed up", "dir", dir, "features", features, "boxes", boxes, "revision", r.Last)
-	return model.BackupInfo{Dir: dir, Collections: len(r.Collections), Features: features, Boxes: boxes, Revision: r.Last}, nil
+	n := store.CountKept(r)
+	s.log.Info("backed up", "dir", dir, "features", n.Features, "boxes", n.Boxes, "records", n.Records, "revision", r.Last)
+	return model.BackupInfo{
+		Dir: dir, Collections: len(r.Collections), Features: n.Features, Boxes: n.Boxes, Records: n.Records, Revision: r.Last,
+	}, nil
 }
 
-// backupWork is a backup that a client requested. It reads all data, so it takes no
-// scheduling slot among searches, which would wait for it.
-type backupWork struct {
-	s    *Server
-	name string
-}
-
-func (w *backupWork) keeps() int { return 0 }
-
-func (w *backupWork) refused() {}
-
-func (w *backupWork) begin(a lateAnswer) {
-	w.s.serving.Go(func() {
-		b, err := w.s.Backup(w.name)
-		var out []byte
-		if err == nil {
-			out, err = json.Marshal(b)
-		}
+// backup is the task of a client's backup. It reads all data, so it takes no scheduling
+// slot among searches, which would wait for it.
+func (v *service) backup(from *peer, name string) *task {
+	return v.newWork(from, func(t *task) ([]byte, error) {
+		b, err := t.s.Backup(name)
 		if err != nil {
-			a.fail(err, 0)
-			return
+			return nil, err
 		}
-		a.reply(out)
+		return json.Marshal(b)
 	})
 }

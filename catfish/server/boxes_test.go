@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -46,13 +47,12 @@ func dialKept(t *testing.T, s *Server, o client.Options) *client.Client {
 // collection nor make another one of that name.
 func TestKeptLoading(t *testing.T) {
 	o := Options{DataDir: t.TempDir(), Keep: []string{testKept}, Transports: []string{model.TransportTCP}, SlabBytes: 1 << 20, Logger: quiet()}
-	s := &Server{opts: o}
-	s.features.s = s
+	s := unloaded(t, o)
 	for _, err := range []error{
 		func() error { _, err := s.Kept(testKept); return err }(),
 		func() error { _, err := s.CreateKept(testKept); return err }(),
 		func() error {
-			_, err := s.colls.create(testKept, s, newCollection{}, newClientCollections(1).Open("somebody", func(error) {}))
+			_, err := s.store.Create(testKept, store.Spec{Kind: store.KindBoxes, Account: newClientCollections(1).Open("somebody", func(error) {})})
 			return err
 		}(),
 	} {
@@ -65,7 +65,7 @@ func TestKeptLoading(t *testing.T) {
 // TestKeptHostile: requests that no client sends are refused, and change nothing.
 func TestKeptHostile(t *testing.T) {
 	l := newKeptLives(t)
-	c, err := l.colls.byName(testKept)
+	c, err := l.store.Lookup(testKept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestKeptHostile(t *testing.T) {
 		body []byte
 		want error
 	}{
-		{wire.KindInsert, append(wire.AppendHead(nil, c.num, 0), bad...), rstar.ErrBadRect},
-		{wire.KindDelete, append(wire.AppendHead(nil, c.num, 0), bad...), rstar.ErrBadRect},
-		{wire.KindUpdate, append(append(wire.AppendHead(nil, c.num, 0), good[:wire.RectBytes]...), bad...), rstar.ErrBadRect},
-		{wire.KindInsertMany, append(append(wire.AppendHead(nil, c.num, 2), good...), bad...), rstar.ErrBadRect},
-		{wire.KindInsertMany, append(wire.AppendHead(nil, c.num, 2), good...), model.ErrProtocol},
+		{wire.KindInsert, append(wire.AppendHead(nil, c.Number, 0), bad...), rstar.ErrBadRect},
+		{wire.KindDelete, append(wire.AppendHead(nil, c.Number, 0), bad...), rstar.ErrBadRect},
+		{wire.KindUpdate, append(append(wire.AppendHead(nil, c.Number, 0), good[:wire.RectBytes]...), bad...), rstar.ErrBadRect},
+		{wire.KindInsertMany, append(append(wire.AppendHead(nil, c.Number, 2), good...), bad...), rstar.ErrBadRect},
+		{wire.KindInsertMany, append(wire.AppendHead(nil, c.Number, 2), good...), model.ErrProtocol},
 		{wire.KindCreateKept, nil, model.ErrProtocol},
 		{wire.KindCreateKept, []byte(strings.Repeat("x", 1000)), model.ErrProtocol},
 	} {
@@ -88,7 +88,7 @@ func TestKeptHostile(t *testing.T) {
 			t.Errorf("kind %d: %v, want %v", r.kind, err, r.want)
 		}
 	}
-	if n := c.tree.Len(); n != 0 {
+	if n := c.Tree.Len(); n != 0 {
 		t.Errorf("%d objects", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/hostmem"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // budgets bound what clients hold over rings and sockets; limits.AnswersPart is of the
@@ -38,7 +39,7 @@ func (s *Server) budgetStats() []model.BudgetStats {
 		l = append(l, model.BudgetStats(b.Use()))
 	}
 	colls := s.clientColls.Use()
-	colls.Limit = maxCollections // the table's
+	colls.Limit = store.MaxCollections // the table's
 	l = append(l, model.BudgetStats(colls))
 	s.mu.Lock()
 	others := s.otherBudgets

@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -44,7 +45,7 @@ func TestManageCollections(t *testing.T) {
 			if err != nil || len(l) != 3 || l[2].Name != "roads" || l[2].Objects != 100 || l[2].Loading {
 				t.Fatalf("%+v, %v", l, err)
 			}
-			before := s.colls.all()[2].num
+			before := numberOf(t, s, "roads")
 			if ok, err := c.DropCollection(t.Context(), "roads"); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
@@ -64,7 +65,7 @@ func TestManageCollections(t *testing.T) {
 			if n, err := roads.Count(t.Context(), world); n != 0 || err != nil {
 				t.Errorf("a new collection has %d objects, %v", n, err)
 			}
-			if after := s.colls.all()[2].num; after == before {
+			if after := numberOf(t, s, "roads"); after == before {
 				t.Errorf("number %d was used again", after)
 			}
 			for _, name := range []string{model.DefaultCollection, "fixed"} {
@@ -130,7 +131,6 @@ func TestDropUnderSearches(t *testing.T) {
 	for _, p := range paths() {
 		t.Run(p.name, func(t *testing.T) {
 			s := startServer(t, Options{SlabBytes: 1 << 20})
-			s.opts.Loading = []string{"churn"} // seen only when it is full
 			base := dial(t, s, p.options())
 			c, err := base.Collection("churn")
 			if err != nil {
@@ -190,11 +190,11 @@ func TestDropUnderSearches(t *testing.T) {
 				}
 			}
 			for range 10 {
-				tr, err := s.CreateCollection("churn")
+				churn, err := s.store.Create("churn", store.Spec{Kind: store.KindBoxes, Loading: true}) // seen only when it is full
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := tr.Load(items); err != nil {
+				if err := churn.Tree.Load(items); err != nil {
 					t.Fatal(err)
 				}
 				if err := s.SetReady("churn"); err != nil {
@@ -226,24 +226,24 @@ func TestCollectionNumbers(t *testing.T) {
 		if _, err := s.CreateCollection("a"); err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.colls.byName("a")
+		c, err := s.store.Lookup("a")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(nums, c.num) || c.num%maxCollections != 1 {
-			t.Fatalf("number %#x after %#x", c.num, nums)
+		if slices.Contains(nums, c.Number) || c.Number%store.MaxCollections != 1 {
+			t.Fatalf("number %#x after %#x", c.Number, nums)
 		}
 		for _, n := range nums {
-			if _, err := s.colls.byNumber(n); !errors.Is(err, model.ErrUnknownCollection) {
-				t.Fatalf("number %#x leads to %#x", n, c.num)
+			if _, err := s.store.ByNumber(n); !errors.Is(err, model.ErrUnknownCollection) {
+				t.Fatalf("number %#x leads to %#x", n, c.Number)
 			}
 		}
-		nums = append(nums, c.num)
+		nums = append(nums, c.Number)
 		if _, err := s.DropCollection("a"); err != nil {
 			t.Fatal(err)
 		}
 		waitDropped(s)
-		if got := s.colls.nameOf(c.num); got != "a" {
+		if got := s.store.NameOf(c.Number); got != "a" {
 			t.Errorf("the recording would call it %q", got)
 		}
 	}
@@ -260,23 +260,23 @@ func TestCollectionDroppedDuringRequest(t *testing.T) {
 	if err := tr.Insert(square(0, 0), 1); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.colls.byName("a")
+	c, err := s.store.Lookup("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := wire.AppendRect(wire.AppendHead(nil, c.num, 0), square(0, 0))
+	at := wire.AppendRect(wire.AppendHead(nil, c.Number, 0), square(0, 0))
 	v := service{s: s, transport: model.TransportSoft}
 	for _, kind := range []fastmsg.Kind{wire.KindSearch, wire.KindCount} {
 		var req request
 		if err := s.decode(kind, at, &req); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := v.carryOutUnlessGone(&req, nil); err != nil {
-			t.Fatal(err)
+		if r := v.carryOutUnlessGone(new(peer), &req, nil); r.err != nil {
+			t.Fatal(r.err)
 		}
 		defer func() {
-			if out, _, err := v.carryOutUnlessGone(&req, nil); !errors.Is(err, model.ErrUnknownCollection) {
-				t.Errorf("kind %d: %x, %v", kind, out, err)
+			if r := v.carryOutUnlessGone(new(peer), &req, nil); !errors.Is(r.err, model.ErrUnknownCollection) {
+				t.Errorf("kind %d: %x, %v", kind, r.out, r.err)
 			}
 		}()
 	}
@@ -312,13 +312,16 @@ func TestOlderServer(t *testing.T) {
 	}
 }
 
-// waitDropped waits until the memory of dropped collections is given back. The
-// lock shows the race detector the order, which it cannot see where requests go
-// through shared memory.
+// waitDropped waits until the memory of dropped collections is given back.
 func waitDropped(s *Server) {
-	s.colls.mu.Lock()
-	s.colls.mu.Unlock() //nolint:staticcheck // SA2001: this is only about the order
-	s.colls.closing.Wait()
-	s.colls.mu.Lock()
-	s.colls.mu.Unlock() //nolint:staticcheck // SA2001: as above
+	s.store.WaitFreed()
+}
+
+func numberOf(t *testing.T, s *Server, name string) uint32 {
+	t.Helper()
+	c, err := s.store.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Number
 }

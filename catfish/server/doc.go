@@ -3,12 +3,49 @@
 //
 // A request comes to a worker (worker.go) through package fastmsg, or by a plain socket
 // (tcpserver.go). The worker hands it to service.go, or several that are ready at once
-// to searchbatch.go, featurebatch.go or recordbatch.go. request.go decodes and checks
-// it, the collection answers, and record.go notes it if the server records. What takes
-// long is answered later: in steps (long.go), or when the store has committed
-// (later.go, featurewrites.go).
+// to batch.go. request.go decodes and checks it, the collection answers, and record.go
+// notes it if the server records. A request that takes long, or waits for a commit, is a
+// task, which replies later (task.go, steps.go).
 //
-// Elsewhere: server.go, fabric.go and mux.go accept connections of each transport;
-// collection.go and drop.go have the names; slab.go the registered memory; budgets.go,
-// memory.go and streambounds.go what clients may hold; access.go who may do what.
+// # Files
+//
+// Connections, and what clients may hold:
+//
+//	server.go       NewServer, Serve, Close; options.go; ready.go; names.go, hooks.go
+//	mux.go          the TCP port; ticket.go: keys that are shown there; fabric.go: each transport
+//	socket*.go      shm's socket; slab.go: the registered memory of collections
+//	peer.go         a client's connection; access.go: who may do what
+//	budgets.go, memory.go, streambounds.go   what clients may hold
+//	meter.go        requests by kind; serverload.go, cputime_*.go, descriptors_*.go: the load
+//	stats.go        Stats; record.go, recordfrom.go: the recording of requests
+//	member.go       a server in a group; cluster.go: a group of several
+//
+// The way of a request:
+//
+//	worker.go       a worker's handler; workers.go: all of them; workertask.go: its tasks
+//	tcpserver.go    a plain socket; tcpwork.go, tcplater.go, tcpwriter.go: its tasks and answers
+//	service.go      process: key, kind, answer; request.go: decodes those of boxes
+//	batch.go        several that are ready at once
+//	task.go         what is answered later; steps.go: large answers in steps
+//	backup.go, swap.go, checks.go   of all kinds of collections
+//	collection.go   names and collections; drop.go
+//
+// Boxes:
+//
+//	searchbatch.go  searches made together; scan.go, nearestscan.go: long ones
+//	treewrite.go    writes in memory; boxes.go: of those that are kept
+//
+// Places:
+//
+//	featurecollection.go   creates and alters; featureservice.go: searches; featurebatch.go: together
+//	featurewrites.go       puts, patches, deletions
+//	featurewatchserver.go  watches; featurewatchset.go: those of a connection
+//	local.go               Open: places without a server; localwatch.go
+//
+// Records:
+//
+//	recordcollection.go  creates; shards.go: which worker owns which
+//	recordservice.go     requests; recordbatch.go: keys looked up together; recordgetbatch.go
+//	recordlargeget.go, recordlargeput.go   values larger than a message
+//	recordkept.go        records that are kept: writes that wait for the disk
 package server

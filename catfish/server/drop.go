@@ -1,130 +1,94 @@
 package server
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 )
-
-// Collections come and go while workers and clients search them.
-//
-// A worker that has looked a collection up may search its tree until the tree is
-// closed, and close waits for that search; then the tree looks empty. So an answer
-// is given only if the collection is not dropped by then (gone).
-//
-// A client that offloads reads the memory until its region is closed, and then
-// gets an error from the transport. It asks for the collection again, by
-// name, and learns that there is none. Clients of shared memory may keep the region
-// mapped for longer. The tree in it does not change any more.
-//
-// A goroutine gives the memory back: closing a tree waits for searches, and a worker
-// that waited for its own search would wait for ever. Until then the slot is taken, so
-// there are never more slabs than slots.
 
 // DropCollection removes a collection, and reports whether there was one.
 // Searches of it fail with ErrUnknownCollection; its tree looks empty and
 // refuses writes with rstar.ErrClosed. Its memory is free soon after. The
 // default collection cannot be dropped (ErrNotPermitted). ErrNotReady: the store is
 // being opened, and may have the collection.
-func (s *Server) DropCollection(name string) (bool, error) { return s.colls.drop(s, name, false) }
-
-func (cs *collections) drop(s *Server, name string, byClient bool) (bool, error) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	c, err := s.lookUp(name, cs.byName)
-	switch {
-	case cs.closed:
-		return false, model.ErrClosed
-	case err != nil && !errors.Is(err, model.ErrUnknownCollection):
-		return false, err
-	case err != nil:
-		return false, nil
-	case name == model.DefaultCollection:
-		return false, fmt.Errorf("%w: collection %q always exists", model.ErrNotPermitted, name)
-	case byClient && c.account == nil && !c.kept:
-		return false, fmt.Errorf("%w: collection %q was not created by a client", model.ErrNotPermitted, name)
-	}
-	free := func() {
-		for _, part := range c.parts() {
-			part.close()
-		}
-	}
-	switch {
-	case c.features != nil:
-		free, err = c.features.Retire()
-	case c.boxes != nil:
-		free, err = c.boxes.Retire()
-	}
-	if err != nil {
-		return false, err
-	}
-	for _, part := range c.parts() {
-		part.dropped.Store(true)
-	}
-	cs.rename(func(names map[string]*collection) { delete(names, name) })
-	cs.closing.Go(func() {
-		free()
-		cs.mu.Lock()
-		defer cs.mu.Unlock()
-		for _, part := range c.parts() {
-			slot := part.num % maxCollections
-			cs.before[slot].Store(&formerly{part.num, part.name})
-			cs.slots[slot].Store(nil)
-		}
-		c.account.Close()
-	})
-	return true, nil
-}
-
-// gone is an error if the collection was dropped, nil if not.
-func (c *collection) gone() error {
-	if !c.dropped.Load() {
-		return nil
-	}
-	return fmt.Errorf("%w: %q was dropped", model.ErrUnknownCollection, c.name)
-}
+func (s *Server) DropCollection(name string) (bool, error) { return s.store.Drop(name) }
 
 // carryOutUnlessGone is carryOut, whose answer counts only if the collection still
 // exists afterwards.
-func (v *service) carryOutUnlessGone(req *request, out []byte) (_ []byte, done uint64, err error) {
-	out, done, err = v.carryOut(req, out)
-	if gone := req.coll.gone(); gone != nil && v.rest == nil { // otherwise its steps will notice
-		return out, 0, gone
+func (v *service) carryOutUnlessGone(from *peer, req *request, out []byte) result {
+	r := v.carryOut(from, req, out)
+	if gone := req.coll.Gone(); gone != nil && r.task == nil { // otherwise the task will notice
+		return result{err: gone}
 	}
-	return out, done, err
+	return r
 }
 
-// manage leaves a client's kindCreate, kindCreateRecords or kindDrop in v.pending.
-func (v *service) manage(kind fastmsg.Kind, p []byte) error {
+// manage returns the task of a client's creation or drop of a collection.
+func (v *service) manage(from *peer, kind fastmsg.Kind, p []byte) (*task, error) {
 	if v.s.opts.ClientCollections < 0 {
-		return fmt.Errorf("%w: the collections of this server are fixed", model.ErrNotPermitted)
+		return nil, fmt.Errorf("%w: the collections of this server are fixed", model.ErrNotPermitted)
 	}
-	name := string(p)
-	var what newCollection
+	name, spec := string(p), store.Spec{Kind: store.KindBoxes}
+	as := v.name
 	switch kind {
 	case wire.KindDrop:
-		v.dropLater(name)
-		return nil
+		return v.dropLater(from, as, name), nil
+	case wire.KindCreateKept:
+		spec = keptBoxes
 	case wire.KindCreateRecords:
 		o, rest, err := wire.GetRecordsOptions(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		what.records, name = &o, string(rest)
+		if spec, err = v.s.recordsSpec(o); err != nil {
+			return nil, err
+		}
+		name = string(rest)
+	case wire.KindCreateFeatures:
+		o, rest, err := wire.GetFeaturesOptions(p)
+		if err != nil {
+			return nil, err
+		}
+		spec, name = store.Spec{Features: o}, rest
 	}
 	if err := wire.CheckName(name); err != nil {
-		return fmt.Errorf("%w: %w", model.ErrProtocol, err) // the client has checked it
+		return nil, fmt.Errorf("%w: %w", model.ErrProtocol, err) // the client has checked it
 	}
 	if err := v.s.CheckMemory(); err != nil {
-		return err
+		return nil, err
 	}
-	v.createLater(name, what)
-	return nil
+	spec.As = as
+	return v.createLater(from, name, spec), nil
+}
+
+// createLater returns the task that creates a collection. The store's creation waits for
+// the disk, and others wait for it, so it holds no scheduling slot and no worker.
+func (v *service) createLater(from *peer, name string, spec store.Spec) *task {
+	return v.newWork(from, func(t *task) ([]byte, error) {
+		if t.to.ended() { // A client that has hung up gets no collection.
+			return nil, errHungUp
+		}
+		spec.Account = t.s.clientColls.Open(t.source, func(error) {})
+		_, err := t.s.create(name, spec)
+		return nil, err
+	})
+}
+
+// dropLater returns the task that drops a collection: see createLater.
+func (v *service) dropLater(from *peer, as store.Name, name string) *task {
+	return v.newWork(from, func(t *task) ([]byte, error) {
+		ok, err := t.s.store.DropAs(as, name, func(c *collection) error {
+			if c.OfClients() {
+				return nil
+			}
+			return fmt.Errorf("%w: collection %q was not created by a client", model.ErrNotPermitted, name)
+		})
+		return wire.AppendBool(nil, ok), err
+	})
 }
 
 // newClientCollections bounds what each source creates, not the sum: to make room, a
@@ -132,23 +96,3 @@ func (v *service) manage(kind fastmsg.Kind, p []byte) error {
 func newClientCollections(share int) *limits.Budget {
 	return limits.NewBudget("collections that clients created", 1<<62, int64(share))
 }
-
-// source names the present request's client in budgets: the user for connections of
-// shared memory, the host for others.
-func (v *service) source() string {
-	if v.peer == nil {
-		return "" // this process
-	}
-	p := v.peer.Peer()
-	if i := strings.LastIndex(p, "uid "); i >= 0 && v.transport == model.TransportSHM {
-		return p[i:]
-	}
-	return limits.SourceOf(peerAddr(p))
-}
-
-// peerAddr is the text of an address.
-type peerAddr string
-
-func (peerAddr) Network() string { return "" }
-
-func (a peerAddr) String() string { return string(a) }

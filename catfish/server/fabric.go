@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
+	"github.com/catfish-index/catfish/internal/replica/lane"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/rdma/soft"
 )
 
 // A fabric is one transport of a server: a device, its listener, its
@@ -122,8 +123,11 @@ func (f *fabric) accept(ctx context.Context) error {
 			continue
 		}
 		accept := f.acceptReadChannel
-		if !wire.IsReadChannel(req.PrivateData()) {
-			accept = f.workerFor(req.PrivateData())
+		switch p := req.PrivateData(); {
+		case lane.IsHello(p):
+			accept = f.acceptRing
+		case !wire.IsReadChannel(p):
+			accept = f.workerFor(p)
 		}
 		// Accepting waits for the client. Other clients must not wait for this one.
 		wg.Go(func() {

@@ -14,11 +14,11 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Finds that a worker finds ready at once are answered like single ones: valid ones,
@@ -37,11 +37,11 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 		if _, err := first.PutMany(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.colls.byName(testFeatures)
+		c, err := s.store.Lookup(testFeatures)
 		if err != nil {
 			t.Fatal(err)
 		}
-		boxes, err := s.colls.byName(model.DefaultCollection)
+		boxes, err := s.store.Lookup(model.DefaultCollection)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,16 +54,16 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 			q    store.Query
 		}
 		asks := []ask{
-			{c.num, store.Query{Area: query.Box(-180, -90, 180, 90)}}, // too much to find at once
-			{c.num, store.Query{Area: at(all[4])}},
-			{c.num, store.Query{Area: query.Box(-10, -10, 10, 10), Limit: 40}},
-			{c.num, store.Query{Area: query.Box(170, 0, -170, 10)}},
-			{c.num, store.Query{Area: query.Box(0, 5, 1, 4)}}, // wrong
-			{c.num, store.Query{Area: at(all[7]), Relation: feature.Contains}},
-			{c.num, store.Query{Area: at(all[9]), Order: query.ByID}},
-			{c.num, store.Query{Area: at(all[9]), Filter: "properties.n == 9"}},
-			{boxes.num, store.Query{Area: at(all[9])}},
-			{boxes.num + 77, store.Query{Area: at(all[9])}},
+			{c.Number, store.Query{Area: query.Box(-180, -90, 180, 90)}}, // too much to find at once
+			{c.Number, store.Query{Area: at(all[4])}},
+			{c.Number, store.Query{Area: query.Box(-10, -10, 10, 10), Limit: 40}},
+			{c.Number, store.Query{Area: query.Box(170, 0, -170, 10)}},
+			{c.Number, store.Query{Area: query.Box(0, 5, 1, 4)}}, // wrong
+			{c.Number, store.Query{Area: at(all[7]), Relation: feature.Contains}},
+			{c.Number, store.Query{Area: at(all[9]), Order: query.ByID}},
+			{c.Number, store.Query{Area: at(all[9]), Filter: "properties.n == 9"}},
+			{boxes.Number, store.Query{Area: at(all[9])}},
+			{boxes.Number + 77, store.Query{Area: at(all[9])}},
 		}
 		for i := range 60 {
 			q := store.Query{Area: at(all[r.IntN(len(all))])}
@@ -73,7 +73,7 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 			if i%5 == 0 {
 				q.Relation = feature.Within
 			}
-			asks = append(asks, ask{c.num, q})
+			asks = append(asks, ask{c.Number, q})
 		}
 		decode := func(kind fastmsg.Kind, ans []byte, limit int) (fs []model.Feature, err error) {
 			if kind == wire.KindFailure {
@@ -106,12 +106,12 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 							return
 						}
 						v := service{s: s, transport: tr}
-						kind, ans, _ := v.process(wire.KindFind, p)
+						kind, ans, w := v.process(new(peer), wire.KindFind, p)
 						var want []model.Feature
-						if w := v.takePending(); w == nil {
+						if w == nil {
 							want, err = decode(kind, ans, a.q.Limit)
 						} else { // It is answered later, by the same code without a budget.
-							q, e := c.search(wire.KindFind, 0, p[wire.HeadBytes:])
+							q, e := searchOf(c, wire.KindFind, 0, p[wire.HeadBytes:])
 							if err = e; err == nil {
 								err = q.prepare()
 							}
@@ -143,7 +143,7 @@ func TestFindBatchMatchesSingleFinds(t *testing.T) {
 // A batch ends early, so that the answers of others do not wait for a large one.
 func TestFindBatchEndsAtLargeAnswer(t *testing.T) {
 	s := startFeatures(t, Options{})
-	c, err := s.colls.byName(testFeatures)
+	c, err := s.store.Lookup(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestFindBatchEndsAtLargeAnswer(t *testing.T) {
 		if i == 2 {
 			f.Properties = long
 		}
-		if _, _, err := c.features.Put(t.Context(), store.Feature(f), kv.Condition{}); err != nil {
+		if _, _, err := c.Features.Put(t.Context(), store.Feature(f), kv.Condition{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,9 +162,9 @@ func TestFindBatchEndsAtLargeAnswer(t *testing.T) {
 		for i := first; i < 4; i++ {
 			b.boxes = append(b.boxes, store.BoxSearch{Box: [4]float64{float64(i), 0, float64(i) + .5, 1}})
 		}
-		n := b.run(s, c)
+		n := b.search(s, c)
 		for try := 0; n < want && try < 1000; try++ { // A busy machine ends it by time, too.
-			n = b.run(s, c)
+			n = b.search(s, c)
 		}
 		if n != want {
 			t.Errorf("from %d on: %d answered, want %d", first, n, want)

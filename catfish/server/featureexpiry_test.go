@@ -9,8 +9,8 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // TestFeaturesExpireMeanwhile: a client that learned the server's clock before sees a

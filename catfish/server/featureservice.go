@@ -2,21 +2,22 @@ package server
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Requests about features, at the server
 //
 // A search that looks at few features is answered at once. Others, and all writes,
-// are answered later (later.go): a search by a goroutine of its own, which shares the
-// scheduling slots with other long requests; a write after its commit.
+// are tasks (task.go): a search by a goroutine of its own, which shares the scheduling
+// slots with other long requests; a write that replies after its commit.
 
 // soonFeatures is how many features a request may look at at once: 0.1 to 0.3 ms.
 const soonFeatures = 512
@@ -28,8 +29,8 @@ func isFeatures(k fastmsg.Kind) bool {
 
 // openFeatures is the answer to a client that opens c.
 func (v *service) openFeatures(c *collection) *wire.OpenFeatures {
-	o := &wire.OpenFeatures{OpenRecords: *v.openRecords(c), NodeBytes: uint32(c.tree.NodeBytes()), Space: c.features.Options().Space}
-	region, n := c.slab.reach(v.transport)
+	o := &wire.OpenFeatures{OpenRecords: *v.openRecords(c), NodeBytes: uint32(c.Tree.NodeBytes()), Space: c.Features.Options().Space}
+	region, n := slabOf(c, store.TreePart).reach(v.transport)
 	o.TreeBytes = uint64(n)
 	if region != nil {
 		o.Tree = region.Remote()
@@ -37,43 +38,43 @@ func (v *service) openFeatures(c *collection) *wire.OpenFeatures {
 	return o
 }
 
-// answerFeatures carries out a request about features, or leaves it in v.pending.
-func (v *service) answerFeatures(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
-	if len(p) < wire.HeadBytes {
-		return out, fmt.Errorf("%w: request kind %d of %d bytes", model.ErrProtocol, kind, len(p))
-	}
-	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
+// answerFeatures carries out a request about features.
+func (v *service) answerFeatures(from *peer, kind fastmsg.Kind, p, out []byte) (r result) {
+	c, arg, body, err := v.s.head(kind, p)
 	if err == nil {
-		err = c.isOf(model.KindFeatures)
+		err = c.Is(store.KindFeatures)
 	}
 	if err != nil {
-		return out, err
+		return result{err: err}
 	}
-	if kind == wire.KindWatch {
-		return v.watchFeatures(c, p, out)
-	}
-	arg, p := binary.LittleEndian.Uint32(p[4:]), p[wire.HeadBytes:]
 	switch kind {
+	case wire.KindWatch:
+		return v.watchFeatures(from, c, p, out)
 	case wire.KindFind, wire.KindNear, wire.KindCountFeatures:
-		out, err = v.findFeatures(c, kind, arg, p, out)
+		r = v.findFeatures(from, c, kind, arg, body, out)
 	case wire.KindStore:
-		err = v.storeFeatures(c, arg, p)
+		r = later(v.storeFeatures(from, c, arg, body))
 	case wire.KindErase, wire.KindPatch:
-		err = v.changeFeature(c, kind, arg, p)
+		r = later(v.changeFeature(c, kind, arg, body))
 	case wire.KindEraseWhere:
-		err = v.eraseWhere(c, p)
+		r = later(v.eraseWhere(from, c, body))
 	case wire.KindDescribe:
-		v.pending = &work{s: v.s, source: v.source(), do: func(*doing) ([]byte, error) { return c.describe() }}
+		r.task = v.newWork(from, func(t *task) ([]byte, error) {
+			if err := t.pause(); err != nil {
+				return nil, err
+			}
+			return describe(c)
+		})
 	case wire.KindPick:
-		out, err = v.pickFeatures(c, arg, p, out)
+		r = answered(v.pickFeatures(c, arg, body, out))
 	}
-	if gone := c.gone(); gone != nil && errors.Is(err, store.ErrClosed) {
-		return out[:0], gone
+	if gone := c.Gone(); gone != nil && errors.Is(r.err, store.ErrClosed) {
+		return result{err: gone}
 	}
-	return out, err
+	return r
 }
 
-// search is a find, near or countFeatures.
+// search is a find, near or count.
 type search struct {
 	c       *collection
 	q       store.Query
@@ -87,7 +88,7 @@ type search struct {
 	near *store.PreparedNearest
 }
 
-func (c *collection) search(kind fastmsg.Kind, arg uint32, p []byte) (s search, err error) {
+func searchOf(c *collection, kind fastmsg.Kind, arg uint32, p []byte) (s search, err error) {
 	s.c, s.isNear = c, kind == wire.KindNear
 	if s.isNear {
 		s.nearest, err = wire.GetNear(arg, p)
@@ -100,9 +101,9 @@ func (c *collection) search(kind fastmsg.Kind, arg uint32, p []byte) (s search, 
 
 func (q *search) prepare() (err error) {
 	if q.isNear {
-		q.near, err = q.c.features.PrepareNearest(q.nearest)
+		q.near, err = q.c.Features.PrepareNearest(q.nearest)
 	} else {
-		q.find, err = q.c.features.Prepare(q.q)
+		q.find, err = q.c.Features.Prepare(q.q)
 	}
 	return err
 }
@@ -115,18 +116,21 @@ func (q *search) filter() string {
 	return q.q.Filter
 }
 
-// run appends the answer to out. d is nil if the search is carried out at once.
-func (q *search) run(s *Server, b *store.Buffer, out []byte, d *doing) ([]byte, error) {
-	if d != nil {
+// run appends the answer to out. t is nil if the search is carried out at once.
+func (q *search) run(s *Server, b *store.Buffer, out []byte, t *task) ([]byte, error) {
+	if t != nil {
+		if err := t.pause(); err != nil {
+			return nil, err
+		}
 		if q.near != nil {
-			q.near.Pace, q.near.Hold = d.pause, d.keeps
+			q.near.Pace, q.near.Hold = t.pause, t.holds
 		} else {
-			q.find.Pace, q.find.Hold = d.pause, d.keeps
+			q.find.Pace, q.find.Hold = t.pause, t.holds
 		}
 	}
 	if q.count {
 		n := uint64(0)
-		err := q.c.features.SearchWith(s.ctx, q.find, b, func(*store.Found) (bool, error) { n++; return true, nil })
+		err := q.c.Features.SearchWith(s.ctx, q.find, b, func(*store.Found) (bool, error) { n++; return true, nil })
 		return binary.LittleEndian.AppendUint64(out, n), err
 	}
 	begin := len(out)
@@ -141,46 +145,45 @@ func (q *search) run(s *Server, b *store.Buffer, out []byte, d *doing) ([]byte, 
 			return false, nil
 		}
 		out = wire.AppendFeature(out, f)
-		return true, d.answers(cap(out))
+		return true, t.answers(cap(out))
 	}
 	var err error
 	if q.near != nil {
-		err = q.c.features.NearestWith(s.ctx, q.near, b, add)
+		err = q.c.Features.NearestWith(s.ctx, q.near, b, add)
 	} else {
-		err = q.c.features.SearchWith(s.ctx, q.find, b, add)
+		err = q.c.Features.SearchWith(s.ctx, q.find, b, add)
 	}
 	return out, err
 }
 
-// findFeatures answers a search, or leaves it in v.pending.
-func (v *service) findFeatures(c *collection, kind fastmsg.Kind, arg uint32, p, out []byte) ([]byte, error) {
-	q, err := c.search(kind, arg, p)
+// findFeatures answers a search.
+func (v *service) findFeatures(from *peer, c *collection, kind fastmsg.Kind, arg uint32, p, out []byte) result {
+	q, err := searchOf(c, kind, arg, p)
 	if err != nil {
-		return out, err
+		return result{err: err}
 	}
-	if !c.features.PreparesSoon(q.filter()) {
+	rest := func(t *task) ([]byte, error) { return q.run(t.s, new(store.Buffer), nil, t) }
+	if !c.Features.PreparesSoon(q.filter()) {
 		// Compiling it would delay this worker's other clients.
-		v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
-			if err := q.prepare(); err != nil {
-				return nil, c.goneOr(err)
+		return later(v.newWork(from, func(t *task) ([]byte, error) {
+			if err := t.pause(); err != nil {
+				return nil, err
 			}
-			return q.run(d.s, new(store.Buffer), nil, d)
-		}}
-		return out, nil
+			if err := q.prepare(); err != nil {
+				return nil, goneOr(c, err)
+			}
+			return rest(t)
+		}), nil)
 	}
 	if err := q.prepare(); err != nil {
-		return out, err
+		return result{err: err}
 	}
-	begin := len(out)
 	v.places.Budget = soonFeatures
 	out, err = q.run(v.s, &v.places, out, nil)
-	if !errors.Is(err, store.ErrBudget) {
-		return out, err
+	if errors.Is(err, store.ErrBudget) {
+		return result{out: out, task: v.newWork(from, rest)}
 	}
-	v.pending = &work{s: v.s, source: v.source(), do: func(d *doing) ([]byte, error) {
-		return q.run(d.s, new(store.Buffer), nil, d)
-	}}
-	return out[:begin], nil
+	return answered(out, err)
 }
 
 // pickFeatures answers a get of selected parts of n features.
@@ -204,7 +207,7 @@ func (v *service) pickFeatures(c *collection, n uint32, p, out []byte) ([]byte, 
 		return out, fmt.Errorf("%w: %d features to pick, with %d bytes behind them", model.ErrProtocol, n, len(p))
 	}
 	begin := len(out)
-	err = c.features.GetMany(v.s.ctx, ids, func(i int, f *store.Found) (bool, error) {
+	err = c.Features.GetMany(v.s.ctx, ids, func(i int, f *store.Found) (bool, error) {
 		var head wire.Found
 		if f == nil {
 			out = head.Append(out)
@@ -225,51 +228,11 @@ func (v *service) pickFeatures(c *collection, n uint32, p, out []byte) ([]byte, 
 	return out, err
 }
 
-// goneOr returns an error of the store, or that the collection was dropped.
-func (c *collection) goneOr(err error) error {
-	if gone := c.gone(); gone != nil && err != nil {
-		return gone
-	}
-	return err
-}
-
-// createFeatures leaves the creation of a collection of features in v.pending.
-func (v *service) createFeatures(p []byte) error {
-	o, name, err := wire.GetFeaturesOptions(p)
+// describe answers a client.
+func describe(c *collection) ([]byte, error) {
+	d, err := c.Features.Describe()
 	if err != nil {
-		return err
+		return nil, goneOr(c, err)
 	}
-	if err := wire.CheckName(name); err != nil {
-		return fmt.Errorf("%w: %w", model.ErrProtocol, err) // the client has checked it
-	}
-	if v.s.opts.ClientCollections < 0 {
-		return fmt.Errorf("%w: the collections of this server are fixed", model.ErrNotPermitted)
-	}
-	if err := v.s.CheckMemory(); err != nil {
-		return err
-	}
-	v.createLater(name, newCollection{features: &o})
-	return nil
-}
-
-// createLater leaves the creation of a collection in v.pending. The store's creation waits
-// for the disk, and others wait for it, so it holds no scheduling slot and no worker.
-func (v *service) createLater(name string, what newCollection) {
-	s, source := v.s, v.source()
-	v.pending = &work{s: s, source: source, do: func(d *doing) ([]byte, error) {
-		d.End()
-		// After pause: a client that has hung up gets no collection.
-		_, err := s.colls.create(name, s, what, s.clientColls.Open(source, func(error) {}))
-		return nil, err
-	}}
-}
-
-// dropLater leaves the drop of a collection in v.pending: see createLater.
-func (v *service) dropLater(name string) {
-	s := v.s
-	v.pending = &work{s: s, source: v.source(), do: func(d *doing) ([]byte, error) {
-		d.End()
-		ok, err := s.colls.drop(s, name, true)
-		return wire.AppendBool(nil, ok), err
-	}}
+	return json.Marshal(d)
 }

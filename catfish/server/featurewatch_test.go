@@ -10,11 +10,11 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature/filter"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // watchPaths are all ways to watch a server's features: by message, and in process.
@@ -30,46 +30,6 @@ func watchedBy(t testing.TB, s *Server, how string) *model.Features {
 		return FeaturesOf(c)
 	}
 	return dialFeatures(t, s, messagesOnly(how))
-}
-
-// follow starts a goroutine that takes the events of a watch until take returns false or
-// the events end. stands is closed when the watch stands; ended has the error.
-func follow(ctx context.Context, f *model.Features, q model.WatchQuery, take func(model.FeatureEvent) (more bool)) (stands chan struct{}, ended chan error) {
-	stands, ended = make(chan struct{}), make(chan error, 1)
-	stood, progress := false, q.Progress
-	q.Progress = true
-	go func() {
-		var last error
-		for e, err := range f.Watch(ctx, q) {
-			last = err
-			if !stood {
-				stood = true
-				close(stands)
-				if err == nil {
-					continue
-				}
-			}
-			if err == nil && e.Kind == query.Progress && !progress {
-				continue
-			}
-			if err == nil && !take(e) {
-				break
-			}
-		}
-		ended <- last
-	}()
-	return stands, ended
-}
-
-func text(e model.FeatureEvent) string {
-	s := fmt.Sprintf("%v %v %s %s", e.Kind, e.Why, e.Area, e.ID)
-	if e.Feature.Geometry != nil {
-		s += fmt.Sprint(" ", e.Feature.Geometry)
-	}
-	if e.Old != nil {
-		s += fmt.Sprint(" was ", e.Old.Geometry, string(e.Old.Properties))
-	}
-	return s
 }
 
 // Events of two areas, one with a filter, come by each path, with the features before if
@@ -242,7 +202,7 @@ func TestWatchEnds(t *testing.T) {
 }
 
 // requestsWait returns how many requests own a watcher.
-func requestsWait(ws *watchSets) (n int) {
+func requestsWait(ws *sets[*watchSet]) (n int) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for set := range ws.sets {

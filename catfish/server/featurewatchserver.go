@@ -8,8 +8,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store"
 )
 
 // Watches, at the server
@@ -20,7 +20,7 @@ import (
 //	client                                      server
 //	  watch id, from 0 -----------------------> a watcher begins
 //	  <---------------------------- resume 70
-//	  watch id, from 70 ----------------------> it waits (later.go)
+//	  watch id, from 70 ----------------------> it waits (task.go)
 //	  <------------- events 71 .. 74, resume 74
 //	  watch id, from 74 ----------------------> ...
 //	  watch id, end --------------------------> the watcher ends
@@ -54,80 +54,45 @@ const (
 
 // watching is a watch request that is answered later.
 type watching struct {
-	s       *Server
+	task
 	c       *collection
 	set     *watchSet
-	source  string
 	req     wire.WatchRequest
 	areas   int
 	payload []byte // the areas
 }
 
-// watchFeatures leaves a watch in v.pending, or ends one.
-func (v *service) watchFeatures(c *collection, p, out []byte) ([]byte, error) {
-	if v.watches == nil {
-		return out, fmt.Errorf("%w: a watch without a connection", model.ErrProtocol)
-	}
+// watchFeatures returns the task of a watch, or ends one.
+func (v *service) watchFeatures(from *peer, c *collection, p, out []byte) result {
 	req, areas, rest, err := wire.GetWatchHead(p)
 	if err != nil {
-		return out, err
+		return result{err: err}
 	}
 	if req.Flags&wire.WatchEnd != 0 {
-		v.watches.end(req.Id)
-		return wire.AppendWatchHead(out, req.History, req.From), nil
+		from.watches.end(req.Id)
+		return result{out: wire.AppendWatchHead(out, req.History, req.From)}
 	}
-	v.pending = &watching{
-		s: v.s, c: c, set: v.watches, source: v.source(), req: req, areas: areas,
-		payload: append([]byte(nil), rest...),
-	}
-	return out, nil
+	q := &watching{c: c, set: &from.watches, req: req, areas: areas, payload: append([]byte(nil), rest...)}
+	q.task = task{s: v.s, source: v.source(from), keeps: len(q.payload), starts: q}
+	return result{task: &q.task}
 }
 
-func (q *watching) keeps() int { return len(q.payload) }
-
-func (q *watching) refused() {}
-
-// begin takes the watcher at once: the request to end it may be the next.
-func (q *watching) begin(a lateAnswer) {
+// start takes the watcher at once: the request to end it may be the next.
+func (q *watching) start(*store.Writes) {
 	ctx, stop := context.WithCancel(q.s.ctx)
 	w, err := q.take(stop)
 	if err != nil {
 		stop()
-		a.fail(err, 0)
+		q.reply(nil, err)
 		return
 	}
-	q.s.serving.Go(func() {
+	q.work = func(*task) ([]byte, error) {
 		defer stop()
-		d := &doing{Job: q.s.turns.Job(ctx, q.source), s: q.s, to: a}
-		out, err := q.run(ctx, w, d)
-		d.End()
-		d.to.Give(d.kept + d.answer)
-		if err == nil {
-			err = limits.CheckMemory(q.s, int64(len(out)))
-		}
-		if err != nil {
-			a.fail(err, 0)
-			return
-		}
-		a.reply(out)
-	})
-}
-
-func (q *watching) run(ctx context.Context, w *watch, d *doing) ([]byte, error) {
-	if w.f.Watcher == nil {
-		if err := q.watch(w, d); err != nil {
-			q.giveBack(w, false)
-			return nil, q.why(err)
-		}
-		if q.req.From == 0 { // The client needs the revision at which the watch begins.
-			out := wire.AppendWatchHead(nil, w.f.History(), w.f.At)
-			q.giveBack(w, true)
-			return out, nil
-		}
+		out, err := q.answer(ctx, w)
+		q.giveBack(w, err == nil)
+		return out, q.why(err)
 	}
-	out, err := q.answer(ctx, w, d)
-	q.giveBack(w, err == nil)
-	return out, q.why(err)
+	q.run(ctx)
 }
 
 // why returns the error that the client gets.
@@ -187,8 +152,8 @@ func (q *watching) giveBack(w *watch, keep bool) {
 }
 
 // watch makes the watcher, in scheduling slots, since shapes and filters are prepared.
-func (q *watching) watch(w *watch, d *doing) (err error) {
-	if err := d.pause(); err != nil {
+func (q *watching) watch(w *watch) (err error) {
+	if err := q.pause(); err != nil {
 		return err
 	}
 	areas, err := wire.GetWatchAreas(q.areas, q.payload)
@@ -200,13 +165,13 @@ func (q *watching) watch(w *watch, d *doing) (err error) {
 	if err := w.account.Take(int64(limits.WatcherUnits + len(areas) + len(q.payload)>>10)); err != nil {
 		return err
 	}
-	of, err := q.c.features.Watch(q.s.ctx, store.WatchOptions{From: q.req.From, History: q.req.History})
+	of, err := q.c.Features.Watch(q.s.ctx, store.WatchOptions{From: q.req.From, History: q.req.History})
 	if err != nil {
 		return err
 	}
 	w.f = store.Follower{Watcher: of, Slots: q.s.turns, Source: q.source, At: of.Revision()}
 	for _, a := range areas {
-		if err := d.pause(); err != nil {
+		if err := q.pause(); err != nil {
 			return err
 		}
 		if err := of.Add(a.Name, a.Query); err != nil {
@@ -218,9 +183,17 @@ func (q *watching) watch(w *watch, d *doing) (err error) {
 
 // answer waits for events, and takes as many as there are. An error that ends the
 // watcher is the answer to the next request, if there are events before it.
-func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, error) {
-	d.End() // The follower takes slots of its own.
-	b := &watchAnswer{out: wire.AppendWatchHead(nil, w.f.History(), 0), old: q.req.Flags&wire.WatchOld != 0, d: d}
+func (q *watching) answer(ctx context.Context, w *watch) ([]byte, error) {
+	if w.f.Watcher == nil {
+		if err := q.watch(w); err != nil {
+			return nil, err
+		}
+		if q.req.From == 0 { // The client needs the revision at which the watch begins.
+			return wire.AppendWatchHead(nil, w.f.History(), w.f.At), nil
+		}
+	}
+	q.End() // The follower takes slots of its own.
+	b := &watchAnswer{out: wire.AppendWatchHead(nil, w.f.History(), 0), old: q.req.Flags&wire.WatchOld != 0, t: &q.task}
 	err := w.f.Gather(ctx, min(time.Duration(q.req.WaitMs)*time.Millisecond, mostWait), b)
 	if some, _ := b.Filled(); err != nil && !some {
 		return nil, err
@@ -233,7 +206,7 @@ func (q *watching) answer(ctx context.Context, w *watch, d *doing) ([]byte, erro
 type watchAnswer struct {
 	out []byte
 	old bool
-	d   *doing
+	t   *task
 }
 
 func (a *watchAnswer) Filled() (some, full bool) {
@@ -245,7 +218,7 @@ func (a *watchAnswer) Filled() (some, full bool) {
 // answer.
 func (a *watchAnswer) Take(e *store.Event, failed error) error {
 	a.out = wire.AppendEvent(a.out, e, a.old, failed)
-	if busy := a.d.answers(cap(a.out)); busy != nil {
+	if busy := a.t.answers(cap(a.out)); busy != nil {
 		a.out = nil
 		return busy
 	}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
 )
 
 // polls makes watch requests of one connection.
@@ -30,11 +30,11 @@ type polls struct {
 func newPolls(t *testing.T, s *Server, transport string) (*polls, *client.Client) {
 	t.Helper()
 	c := dial(t, s, messagesOnly(transport))
-	coll, err := s.colls.byName(testFeatures)
+	coll, err := s.store.Lookup(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &polls{t, s, c, coll.num}, c
+	return &polls{t, s, c, coll.Number}, c
 }
 
 func (p *polls) poll(ctx context.Context, r wire.WatchRequest) (ans []byte, err error) {

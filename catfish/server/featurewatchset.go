@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // watch is a connection's watcher of one id.
@@ -33,53 +33,26 @@ type watchSet struct {
 	closed bool
 }
 
-// watchSets are the sets of all connections that watch.
-type watchSets struct {
-	mu   sync.Mutex
-	sets map[*watchSet]struct{}
-}
-
-func (ws *watchSets) list(set *watchSet, listed bool) {
-	ws.mu.Lock()
-	defer ws.mu.Unlock()
-	if !listed {
-		delete(ws.sets, set)
-		return
-	}
-	if ws.sets == nil {
-		ws.sets = map[*watchSet]struct{}{}
-	}
-	ws.sets[set] = struct{}{}
-}
-
 // expire ends the watchers without requests for watchIdle.
-func (ws *watchSets) expire(now time.Duration) {
-	ws.mu.Lock()
-	sets := make([]*watchSet, 0, len(ws.sets))
-	for s := range ws.sets {
-		sets = append(sets, s)
-	}
-	ws.mu.Unlock()
-	for _, set := range sets {
-		set.mu.Lock()
-		for id, w := range set.have {
-			if w.stop == nil && now-w.last >= watchIdle {
-				set.drop(id)
-			}
+func (set *watchSet) expire(now time.Duration) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for id, w := range set.have {
+		if w.stop == nil && now-w.last >= watchIdle {
+			set.drop(id)
 		}
-		set.mu.Unlock()
 	}
 }
 
 // close ends all watchers of a connection that has ended.
-func (set *watchSet) close(ws *watchSets) {
+func (set *watchSet) close(all *sets[*watchSet]) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	set.closed = true
 	for id := range set.have {
 		set.drop(id)
 	}
-	ws.list(set, false)
+	all.list(set, false)
 }
 
 // end is drop for a caller that does not hold mu.

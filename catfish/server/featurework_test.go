@@ -13,14 +13,14 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // TestFeatureWorkIsCounted: the results of a search that a client waits for count against
@@ -85,20 +85,20 @@ func TestWorkStopsAfterDisconnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &doing{Job: limits.NewSlots(1).Job(t.Context(), "a"), to: lateAnswer{socket: l}}
-	if err := d.pause(); err != nil {
+	w := &task{Job: limits.NewSlots(1).Job(t.Context(), "a"), to: reply{socket: l}}
+	if err := w.pause(); err != nil {
 		t.Fatal(err)
 	}
 	a.end(false)
-	if err := d.pause(); !errors.Is(err, errHungUp) {
+	if err := w.pause(); !errors.Is(err, errHungUp) {
 		t.Error(err)
 	}
-	d.End()
+	w.End()
 	l.respond(wire.KindReply, nil)
 }
 
 // TestLongFilters: a worker does not compile a long filter, which takes up to 30 ms, but
-// leaves it to a work, unless the filter is cached. Answers and errors are the same.
+// leaves it to a task, unless the filter is cached. Answers and errors are the same.
 func TestLongFilters(t *testing.T) {
 	s := startFeatures(t, Options{})
 	f := dialFeatures(t, s, client.Options{Transport: model.TransportTCP})
@@ -106,18 +106,18 @@ func TestLongFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := "properties.n == 1" + strings.Repeat(" && properties.n != 2", 20)
-	c, err := s.colls.byName(testFeatures)
+	c, err := s.store.Lookup(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, wantPending := range []bool{true, false} {
+	for i, wantTask := range []bool{true, false} {
 		p, err := wire.AppendFindQuery(nil, &store.Query{Area: query.Box(0, 0, 2, 2), Filter: long}, feature.Geographic)
 		if err != nil {
 			t.Fatal(err)
 		}
 		v := service{s: s}
-		if _, err := v.findFeatures(c, wire.KindFind, 0, p, nil); err != nil || (v.pending != nil) != wantPending {
-			t.Errorf("%d times asked: pending %v, %v", i, v.pending != nil, err)
+		if r := v.findFeatures(new(peer), c, wire.KindFind, 0, p, nil); r.err != nil || (r.task != nil) != wantTask {
+			t.Errorf("%d times asked: a task: %v, %v", i, r.task != nil, r.err)
 		}
 		if n, err := f.Count(t.Context(), model.FeatureQuery{Filter: long}); err != nil || n != 1 {
 			t.Errorf("%d, %v", n, err)
@@ -147,24 +147,24 @@ func TestLongFilters(t *testing.T) {
 // and is safe to retry only if there were none.
 func TestDeleteWhereCounts(t *testing.T) {
 	var s *Server
-	s = startFeatures(t, Options{later: func(kind fastmsg.Kind, p []byte) pending {
+	s = startFeatures(t, Options{later: func(kind fastmsg.Kind, p []byte) *task {
 		if kind != wire.KindEraseWhere {
 			return nil
 		}
-		c, err := s.colls.byName(testFeatures)
+		c, err := s.store.Lookup(testFeatures)
 		if err != nil {
 			t.Error(err)
 			return nil
 		}
 		v := service{s: s}
-		if err := v.eraseWhere(c, p[wire.HeadBytes:]); err != nil {
+		w, err := v.eraseWhere(new(peer), c, p[wire.HeadBytes:])
+		if err != nil {
 			t.Error(err)
 			return nil
 		}
-		w := v.pending.(*work)
-		do := w.do
-		w.do = func(d *doing) ([]byte, error) {
-			out, err := do(d)
+		work := w.work
+		w.work = func(t *task) ([]byte, error) {
+			out, err := work(t)
 			return out, errors.Join(err, disk.ErrReadOnly) // As if the disk had failed after it.
 		}
 		return w

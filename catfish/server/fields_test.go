@@ -8,18 +8,18 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // Malformed requests are errors, by every transport, and change nothing.
 func TestHostileFields(t *testing.T) {
 	s := startFeatures(t, Options{})
-	c, err := s.colls.byName(testFeatures)
+	c, err := s.store.Lookup(testFeatures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	head := func(arg uint32) []byte { return wire.AppendHead(nil, c.num, arg) }
+	head := func(arg uint32) []byte { return wire.AppendHead(nil, c.Number, arg) }
 	find := func(flags byte, rest ...byte) []byte {
 		return append(append(append(head(0), 0, 0, 0, 0, 0, 0, wire.NoArea, flags), 0, 0, 0, 0), rest...)
 	}

@@ -32,19 +32,17 @@ func FuzzService(f *testing.F) {
 	}
 	f.Add(byte(wire.KindPut), putUpload(2))
 	f.Fuzz(func(t *testing.T, kind byte, payload []byte) {
-		v := service{s: s, transport: model.TransportSoft, uploads: &uploadSet{}}
-		defer v.uploads.close(&s.uploads)
+		v, from := service{s: s, transport: model.TransportSoft}, new(peer)
+		defer from.close(s)
 		begun := append(wire.AppendPart(wire.AppendHead(nil, 1, 2), 0, 5), "valu"...)
-		if k, ans, _ := v.process(wire.KindPart, begun); k != wire.KindReply {
+		if k, ans, _ := v.process(from, wire.KindPart, begun); k != wire.KindReply {
 			t.Fatal(wire.GetFailure(ans))
 		}
-		k, ans, rest := v.process(fastmsg.Kind(kind), payload)
-		if rest != nil && rest.scan != nil {
-			rest.scan.Close()
-		}
+		k, ans, w := v.process(from, fastmsg.Kind(kind), payload)
 		switch {
-		case rest != nil: // a check, or much was inserted
-		case v.takePending() != nil: // FuzzFeatureService begins such ones
+		case w != nil && w.steps != nil: // much was inserted
+			w.steps.close()
+		case w != nil: // FuzzFeatureService begins such ones
 		case k == wire.KindReply:
 		case k == wire.KindFailure:
 			if err := wire.GetFailure(ans); err == nil || errors.Is(err, model.ErrServer) {

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // ErrLost: acknowledged writes are missing from a data directory, which is damaged.
@@ -49,7 +49,7 @@ type LocalOptions struct {
 	Now func() time.Duration
 	// Workers is how many goroutines load collections at the start; 0: one for each processor.
 	Workers int
-	Watch   store.WatchLimits
+	Watch   WatchLimits
 }
 
 func (o *LocalOptions) ofStore(dir string) store.Options {
@@ -84,11 +84,11 @@ func Open(ctx context.Context, dir string, o LocalOptions) (*Local, error) {
 
 // keepTidy does the background work of the store.
 func (l *Local) keepTidy(ctx context.Context) {
-	store.EveryTick(ctx, func(turn int) { store.TidyInTurn(l.st.Collections(), turn, (*store.Collection).Tidy) })
+	store.EveryTick(ctx, func(turn int) { l.st.Tidy(turn) })
 }
 
 // Store returns the opened store.
-func (l *Local) Store() *store.Store { return l.st }
+func (l *Local) Store() *Store { return l.st }
 
 // Close waits for in-flight calls, and closes the store. Later calls fail with
 // ErrClosed.
@@ -108,7 +108,7 @@ func (l *Local) CreateFeatures(ctx context.Context, name string, o model.Feature
 	if err := cmp.Or(ctx.Err(), wire.CheckName(name)); err != nil {
 		return err
 	}
-	_, err := l.st.Create(name, store.CollectionOptions(o))
+	_, err := l.st.CreateFeatures(name, store.CollectionOptions(o))
 	return err
 }
 
@@ -118,7 +118,7 @@ func (l *Local) DropCollection(ctx context.Context, name string) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return l.st.Drop(name)
+	return l.st.DropFeatures(name)
 }
 
 // SwapCollections exchanges the names of two collections, as a Client does, and
@@ -141,7 +141,7 @@ func (l *Local) Features(name string) (*model.Features, error) {
 
 // FeaturesOf is for a collection in this process, such as a Server's, whatever its
 // name is.
-func FeaturesOf(c *store.Collection) *model.Features {
+func FeaturesOf(c *PlacesCollection) *model.Features {
 	return model.NewFeatures(&localFeatures{func() (*store.Collection, error) { return c, nil }})
 }
 
@@ -215,7 +215,11 @@ func (l *localFeatures) EraseWhere(ctx context.Context, q store.Query) (int, err
 	if err != nil {
 		return 0, err
 	}
-	return c.DeleteWhere(ctx, q)
+	n, err := c.DeleteWhere(ctx, q)
+	if err != nil && n > 0 {
+		err = &wire.PartlyDone{Done: n, Err: err}
+	}
+	return n, err
 }
 
 func (l *localFeatures) Get(ctx context.Context, ids []string, _ *feature.Selection, yield func(int, *store.Found) (bool, error)) error {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store"
 )
 
 // watch is Watch in this process.

@@ -27,8 +27,6 @@ func bigTree(t testing.TB, s *Server, n int) {
 	}
 }
 
-var everything = rstar.Rect{MinX: -1e9, MinY: -1e9, MaxX: 1e9, MaxY: 1e9}
-
 func messagesOnly(transport string) client.Options {
 	if transport == model.TransportTCP {
 		return client.Options{Transport: transport, Policy: "tcp"}

@@ -10,11 +10,10 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // maxMaxResults is what fits into the largest answer that clients take.
@@ -76,29 +75,31 @@ type Options struct {
 	// (Server.Requests). It costs each request some 100 ns.
 	Meter bool
 	// Records are hosted, too: collections of records, each divided into
-	// RecordShards (RecordsOptions.Shards).
+	// RecordShards (RecordsOptions.Shards). Those that Keep names, too, are kept, and
+	// in a group all are.
 	Records      []string
 	RecordShards int
 	// Features are hosted, too: collections of features, by name.
 	Features map[string]model.FeaturesOptions
-	// Keep are collections of boxes that are kept in DataDir: of Collections, or
-	// DefaultCollection, or others, which are hosted, too. A write to them is
-	// answered when it is durable. A collection that DataDir holds already is kept in
-	// any case: it is an error to name it in Collections and not here. Server.Kept
-	// returns kept collections, Server.Collection does not.
+	// Keep are collections that are kept in DataDir: of Records, or of boxes, which are
+	// those of Collections, or DefaultCollection, or others, which are hosted, too. A write
+	// to them is answered when it is durable. A collection that DataDir holds already is
+	// kept in any case: it is an error to name it in Collections or Records and not here.
+	// Server.Kept and Server.KeptRecords return kept collections, Server.Collection and
+	// Server.Records do not.
 	Keep []string
-	// DataDir is where the features of all collections are kept, the boxes of
-	// the collections of Keep, and their log; empty: in memory alone. Sync says when a
+	// DataDir is where the features of all collections are kept, the boxes and records
+	// of the collections of Keep, and their log; empty: in memory alone. Sync says when a
 	// write is durable, and LogBytes how much of the log is kept (store.Options).
 	DataDir  string
-	Sync     disk.Sync
+	Sync     Sync
 	LogBytes int64
 	// AcceptLoss serves a DataDir in which acknowledged writes are missing, which is
 	// refused otherwise (disk.ErrLost). Its files are kept aside, in DataDir/damaged-N.
 	AcceptLoss bool
 	// Watch bounds the resources of the watchers of features, including those of
 	// gRPC and of this process. 0 in a field means the default.
-	Watch store.WatchLimits
+	Watch WatchLimits
 	// BackupDir is where clients may order backups; empty: nowhere.
 	BackupDir string
 	// MaxResults bounds the objects of one answer, 0: DefaultMaxResults. A
@@ -123,8 +124,9 @@ type Options struct {
 
 	maybeOFI bool // no option asked for ofi: serve without it if it fails
 	hooks    wire.ServerHooks
+	member   member
 	// later, in tests, defers the reply to a request, if it does not return nil.
-	later func(fastmsg.Kind, []byte) pending
+	later func(fastmsg.Kind, []byte) *task
 }
 
 func (o *Options) setDefaults() {
@@ -204,24 +206,29 @@ func (o *Options) validate() error {
 	if err := (&model.RecordsOptions{Shards: o.RecordShards}).Validate(); err != nil {
 		return err
 	}
+	if len(o.Records) > 0 {
+		if err := checkShards(o.RecordShards, o.SlabBytes); err != nil {
+			return err
+		}
+	}
 	for i, n := range o.Keep {
 		_, features := o.Features[n]
 		switch {
 		case o.DataDir == "":
 			return fmt.Errorf("%w: collection %q is to be kept, and there is no DataDir", model.ErrOption, n)
-		case features || slices.Contains(o.Records, n) || slices.Contains(o.Keep[:i], n):
-			return fmt.Errorf("%w: collection %q is named twice: of boxes to be kept, and again", model.ErrOption, n)
+		case features || slices.Contains(o.Records, n) && slices.Contains(o.Collections, n) || slices.Contains(o.Keep[:i], n):
+			return fmt.Errorf("%w: collection %q is named twice: to be kept, and again", model.ErrOption, n)
 		}
 	}
-	if n := len(o.Collections) + len(o.Records)*max(o.RecordShards, 1) + len(o.Keep); n >= maxCollections {
-		return fmt.Errorf("%w: %d collections, want at most %d", model.ErrOption, n+1, maxCollections)
+	if n := len(o.Collections) + len(o.Records)*max(o.RecordShards, 1) + len(o.Keep); n >= store.MaxCollections {
+		return fmt.Errorf("%w: %d collections, want at most %d", model.ErrOption, n+1, store.MaxCollections)
 	}
 	for _, n := range slices.Concat(o.Collections, o.Records) {
 		if err := wire.CheckName(n); err != nil {
 			return err
 		}
 	}
-	for _, n := range o.Keep { // The data directory may have them.
+	for _, n := range o.Keep { // The data directory may have those of boxes.
 		if err := wire.CheckFind(n); err != nil {
 			return err
 		}

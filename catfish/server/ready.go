@@ -1,12 +1,5 @@
 package server
 
-import (
-	"fmt"
-	"slices"
-
-	"github.com/catfish-index/catfish/catfish/model"
-)
-
 // A collection that the server has not loaded looks like an empty one. So
 // clients cannot open it: they get ErrNotReady, by whichever path they
 // search, since every call begins with open. They stay connected meanwhile,
@@ -14,11 +7,11 @@ import (
 
 // SetReady opens a collection of Options.Loading to clients.
 func (s *Server) SetReady(name string) error {
-	c, err := s.colls.byName(name)
+	c, err := s.store.Lookup(name)
 	if err != nil {
 		return err
 	}
-	c.loading.Store(false)
+	c.SetReady()
 	return nil
 }
 
@@ -26,28 +19,19 @@ func (s *Server) SetReady(name string) error {
 // ErrNotReady or ErrUnknownCollection. It is for other services of the
 // process, such as gRPC.
 func (s *Server) Ready(name string) error {
-	c, err := s.lookUp(name, s.colls.byName)
+	c, err := s.store.Lookup(name)
 	if err != nil {
 		return err
 	}
-	return c.ready()
-}
-
-func (c *collection) ready() error {
-	if !c.loading.Load() {
-		return nil
-	}
-	return fmt.Errorf("%w: the server is loading %q, which has %d objects so far", model.ErrNotReady, c.name, c.objects())
+	return c.Ready()
 }
 
 // loading lists the collections that are not ready, sorted.
-func (cs *collections) loading() []string {
-	var l []string
-	for _, c := range cs.named() {
-		if c.loading.Load() {
-			l = append(l, c.name)
+func (s *Server) loading() (l []string) {
+	for _, c := range s.store.All() {
+		if c.Loading() {
+			l = append(l, c.Name)
 		}
 	}
-	slices.Sort(l)
 	return l
 }

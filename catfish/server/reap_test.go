@@ -7,7 +7,7 @@ import (
 	"time"
 	"weak"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // endedQueue reports the end of one queue pair, then nothing.

@@ -28,7 +28,7 @@ type RecordOptions struct {
 // record starts the recording. It must be called before Serve.
 func (s *Server) record(r *recording.Recorder) {
 	s.rec = r
-	r.Start(s.colls.nameOf)
+	r.Start(s.store.NameOf)
 }
 
 // endRecord ends the recording, for Close. A server that never served, or ends
@@ -39,7 +39,7 @@ func (s *Server) endRecord() error {
 		return nil
 	}
 	err := s.rec.Close()
-	if !s.served || len(s.colls.loading()) > 0 && s.rec.Stats().Records == 0 {
+	if !s.served || len(s.loading()) > 0 && s.rec.Stats().Records == 0 {
 		err = errors.Join(err, s.rec.Remove())
 	}
 	return err
@@ -62,21 +62,37 @@ var vias = map[string]querylog.Via{
 	"grpc": querylog.ViaGRPC,
 }
 
+// recordAs records the requests of a client.
+type recordAs struct {
+	rec    *recording.Recorder // nil: nothing is recorded
+	tap    *recording.Tap      // of a worker's goroutine; nil: the recorder's shared one
+	via    querylog.Via
+	client uint32
+}
+
+func (v *service) as(from *peer) recordAs { return recordAs{v.s.rec, v.tap, v.via, from.client} }
+
+// shared is for other goroutines than the worker's.
+func (r recordAs) shared() recordAs {
+	r.tap = nil
+	return r
+}
+
 // record records a request that was carried out, alone or in a batch, with its
 // answer. A request that failed is not recorded, since a replay must make
 // valid requests only; but if an insertMany failed, its first done items are
 // in the tree, and in the recording.
-func (v *service) record(req *request, out []byte, done uint64, err error) {
-	if v.s.rec == nil || err != nil && req.kind != wire.KindInsertMany {
+func (r recordAs) record(req *request, out []byte, done uint64, err error) {
+	if r.rec == nil || err != nil && req.kind != wire.KindInsertMany {
 		return
 	}
-	rec := v.recordOf(req)
+	rec := r.of(req)
 	switch req.kind {
 	case wire.KindSearch, wire.KindNearest:
-		v.recordRead(req, len(out)/wire.ItemBytes)
+		r.recordRead(req, len(out)/wire.ItemBytes)
 		return
 	case wire.KindCount:
-		v.recordRead(req, int(binary.LittleEndian.Uint64(out)))
+		r.recordRead(req, int(binary.LittleEndian.Uint64(out)))
 		return
 	case wire.KindSearchMany:
 		rec.Kind = querylog.Search
@@ -86,7 +102,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 				break
 			}
 			rec.Rect, out = q, out[4:]
-			v.add(&rec)
+			r.add(&rec)
 		}
 		return
 	case wire.KindInsert:
@@ -96,7 +112,7 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 		for i := range done {
 			it := wire.GetItem(req.items[i*wire.ItemBytes:])
 			rec.Rect, rec.ID = it.Rect, it.ID
-			v.add(&rec)
+			r.add(&rec)
 		}
 		return
 	case wire.KindDelete:
@@ -106,15 +122,15 @@ func (v *service) record(req *request, out []byte, done uint64, err error) {
 	default:
 		return
 	}
-	v.add(&rec)
+	r.add(&rec)
 }
 
 // recordRead records a search, count or nearest that found n objects.
-func (v *service) recordRead(req *request, n int) {
-	if v.s.rec == nil {
+func (r recordAs) recordRead(req *request, n int) {
+	if r.rec == nil {
 		return
 	}
-	rec := v.recordOf(req)
+	rec := r.of(req)
 	rec.Found = uint32(min(uint64(n), querylog.NotKnown))
 	switch req.kind {
 	case wire.KindSearch:
@@ -128,18 +144,17 @@ func (v *service) recordRead(req *request, n int) {
 		rec.Kind, rec.X, rec.Y = querylog.Nearest, req.rect.MinX, req.rect.MinY
 		rec.Limit, rec.Within = req.limit, req.within
 	}
-	v.add(&rec)
+	r.add(&rec)
 }
 
-func (v *service) recordOf(req *request) querylog.Record {
-	return querylog.Record{Via: v.via, Client: v.client, Collection: req.coll.num, Rect: req.rect}
+func (r recordAs) of(req *request) querylog.Record {
+	return querylog.Record{Via: r.via, Client: r.client, Collection: req.coll.Number, Rect: req.rect}
 }
 
-// add records by the service's own tap, or else by the shared one.
-func (v *service) add(rec *querylog.Record) {
-	if v.tap != nil {
-		v.tap.Add(rec)
+func (r recordAs) add(rec *querylog.Record) {
+	if r.tap != nil {
+		r.tap.Add(rec)
 		return
 	}
-	v.s.rec.Add(rec)
+	r.rec.Add(rec)
 }

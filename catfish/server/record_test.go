@@ -1,16 +1,14 @@
 package server
 
 import (
-	"context"
-	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/querylog/querylogtest"
 	"github.com/catfish-index/catfish/internal/recording"
@@ -28,15 +26,7 @@ func recordingServer(t *testing.T, opts RecordOptions) (s *Server, stop func() e
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(ctx) }()
-	stop = sync.OnceValue(func() error {
-		cancel()
-		return errors.Join(<-done, s.Close())
-	})
-	t.Cleanup(func() { _ = stop() })
-	return s, stop
+	return s, catfishtest.Run(t, s)
 }
 
 // TestRecord: the requests of every path are in the file, with the number of
@@ -172,24 +162,64 @@ func TestTicks(t *testing.T) {
 
 // TestRecordAllocs: recording a request does not allocate.
 func TestRecordAllocs(t *testing.T) {
-	v, r := recordingService(t)
+	as := recordingWorker(t)
 	req := &request{kind: wire.KindSearch, coll: &collection{}, rect: rstar.Rect{MaxX: 1, MaxY: 1}}
-	if n := testing.AllocsPerRun(2000, func() { v.record(req, nil, 0, nil) }); n > 0.5 {
+	if n := testing.AllocsPerRun(2000, func() { as.record(req, nil, 0, nil) }); n > 0.5 {
 		t.Errorf("%v allocations a record", n)
 	}
-	v.tap.HandOver()
-	r.Start(func(uint32) string { return "default" })
-	if err := r.Close(); err != nil {
+	as.tap.HandOver()
+	as.rec.Start(func(uint32) string { return "default" })
+	if err := as.rec.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// recordingService is a worker's service, whose recorder does not run yet.
-func recordingService(t testing.TB) (*service, *recording.Recorder) {
+// TestRecordLongSearchMany: a searchMany whose first search takes long is recorded as that
+// search, since the client repeats the others.
+func TestRecordLongSearchMany(t *testing.T) {
+	as := recordingWorker(t)
+	tr, err := rstar.New(rstar.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	items := make([]rstar.Item, 30_000)
+	for i := range items {
+		items[i] = rstar.Item{Rect: square(float64(i%200), float64(i/200)), ID: uint64(i)}
+	}
+	if err := tr.Load(items); err != nil {
+		t.Fatal(err)
+	}
+	req := request{kind: wire.KindSearchMany, coll: &collection{Tree: tr}, rects: []rstar.Rect{everything, square(1, 1)}}
+	_, rest := tr.SearchSome(nil, everything, len(items), soonNodes)
+	if rest == nil {
+		t.Fatal("the search is short")
+	}
+	v := service{s: &Server{rec: as.rec, opts: Options{MaxResults: len(items)}}, tap: as.tap}
+	w := v.newScan(new(peer), &req, rest)
+	defer w.steps.close()
+	for ready := false; !ready; {
+		if ready, err = w.steps.step(soonNodes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as.tap.HandOver()
+	as.rec.Start(func(uint32) string { return "default" })
+	if err := as.rec.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, _, _ := querylogtest.ReadFile(t, as.rec.Stats().File)
+	if len(got) != 1 || got[0].Kind != querylog.Search || got[0].Rect != everything || int(got[0].Found) != len(items) {
+		t.Errorf("recorded: %+v", got)
+	}
+}
+
+// recordingWorker is a worker's way to record, to a recorder that does not run yet.
+func recordingWorker(t testing.TB) recordAs {
 	t.Helper()
 	r, err := recording.New(recording.Options{File: filepath.Join(t.TempDir(), "log")}, quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &service{s: &Server{rec: r}, via: querylog.ViaSHM, client: 1, tap: r.NewTap()}, r
+	return recordAs{rec: r, tap: r.NewTap(), via: querylog.ViaSHM, client: 1}
 }

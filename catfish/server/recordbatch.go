@@ -1,16 +1,14 @@
 package server
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 )
 
 // recordScratch has the buffers that a service needs for requests about records.
@@ -32,7 +30,7 @@ type recordScratch struct {
 	err   error
 	first int // index in ends of this run's first key
 
-	shards shardBatch
+	batch getBatch
 
 	refs   []record.Ref // of a renewal
 	leases []time.Duration
@@ -45,20 +43,20 @@ func (r *recordScratch) begin(most int) {
 
 func (r *recordScratch) add(key []byte) { r.keys = append(r.keys, key) }
 
-// run gets the keys that were added, and leaves their answers in out.
-func (r *recordScratch) run(c *collection) error {
-	r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil
-	return r.runMore(c)
-}
+// reset forgets the answers.
+func (r *recordScratch) reset() { r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil }
 
-// runMore is run, but appends to the answers that out has already.
+// runMore gets the keys that were added, and appends their answers to out.
 func (r *recordScratch) runMore(c *collection) error {
 	if r.yield == nil {
 		r.yield = r.take // once, since a method value allocates
 	}
 	r.first = len(r.ends)
 	r.many.LongestValue = wire.MostValue
-	c.records.GetMany(r.keys, &r.many, r.yield)
+	c.Records.GetMany(r.keys, &r.many, r.yield)
+	for i := 0; r.err == nil && i < len(r.keys); i++ {
+		r.err = c.MayRead(r.keys[i])
+	}
 	for none := (wire.Found{ValueBytes: wire.Unanswered}); r.err == nil && len(r.ends)-r.first < len(r.keys); {
 		r.out = none.Append(r.out)
 		r.ends = append(r.ends, len(r.out))
@@ -110,6 +108,7 @@ func (r *recordScratch) answer(c *collection, n uint32, p, out []byte) (_ []byte
 	if n == 0 || n > wire.MaxKeys {
 		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", model.ErrProtocol, n, wire.MaxKeys)
 	}
+	r.reset()
 	r.begin(wire.ManyBytes)
 	for range n {
 		var key []byte
@@ -121,57 +120,8 @@ func (r *recordScratch) answer(c *collection, n uint32, p, out []byte) (_ []byte
 	if len(p) > 0 {
 		return out, fmt.Errorf("%w: get of %d keys with %d bytes behind them", model.ErrProtocol, n, len(p))
 	}
-	if err := r.run(c); err != nil {
+	if err := r.runMore(c); err != nil {
 		return out, err
 	}
 	return append(out, r.out...), nil
-}
-
-// isGet reports whether a message is a get of one key.
-func isGet(m *fastmsg.Message) bool {
-	return m.Kind == wire.KindGet && len(m.Payload) > wire.HeadBytes+2 &&
-		binary.LittleEndian.Uint32(m.Payload[4:]) == 1 &&
-		int(binary.LittleEndian.Uint16(m.Payload[wire.HeadBytes:])) == len(m.Payload)-wire.HeadBytes-2
-}
-
-// serveGets serves the first gets of one key together, up to a get of another collection
-// or another request; those of shards as well (recordshardbatch.go). The worker hands over
-// requests of up to fastmsg.BatchPayload bytes, so of keys of up to 54.
-func (h *handler) serveGets(reqs []fastmsg.Request) int {
-	r := &h.records
-	var began time.Time
-	if h.meter != nil {
-		began = time.Now()
-	}
-	if n := h.serveShards(reqs); n > 0 {
-		return n
-	}
-	r.begin(wire.ManyBytes)
-	num := binary.LittleEndian.Uint32(reqs[0].Payload)
-	c, err := h.s.colls.byNumber(num)
-	for i := 0; i < len(reqs) && err == nil && c.records != nil; i++ {
-		p := reqs[i].Payload
-		if h.s.access != nil && !reqs[i].Conn.Context.(*peer).guard.mayBatch(h.s, reqs[i].Kind, p) {
-			break
-		}
-		if !isGet(&reqs[i].Message) || binary.LittleEndian.Uint32(p) != num {
-			break
-		}
-		r.add(p[wire.HeadBytes+2:])
-	}
-	if len(r.keys) < 2 || r.run(c) != nil || r.large > 0 || c.gone() != nil {
-		h.Serve(reqs[0].Conn, reqs[0].Message)
-		return 1
-	}
-	n := 0
-	for ; n < len(r.ends) && (n == 0 || r.answered(n)); n++ {
-		h.serves(reqs[n].Conn)
-		reqs[n].Conn.Respond(wire.KindReply, reqs[n].ID, r.of(n))
-	}
-	h.touches(c, n)
-	if h.meter != nil {
-		h.meter.observe(wire.KindGet, n, time.Since(began), false)
-	}
-	h.trim()
-	return n
 }

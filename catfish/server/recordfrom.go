@@ -51,12 +51,12 @@ func (s *Server) RecordFrom(collection string, r Recorded) {
 	if s.rec == nil || !querylog.Kind(r.Kind).Asks() {
 		return
 	}
-	c, err := s.colls.byName(collection)
+	c, err := s.store.Lookup(collection)
 	if err != nil {
 		return
 	}
 	rec := querylog.Record{
-		Kind: querylog.Kind(r.Kind), Via: vias[r.Via], Client: r.Client, Collection: c.num,
+		Kind: querylog.Kind(r.Kind), Via: vias[r.Via], Client: r.Client, Collection: c.Number,
 		Rect: r.Rect, To: r.To, ID: r.ID, X: r.X, Y: r.Y, Within: r.Within, Limit: r.Limit,
 		Found: querylog.NotKnown,
 	}

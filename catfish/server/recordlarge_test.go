@@ -2,19 +2,17 @@ package server
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 )
 
 // largeMemory is a memory limit with which values of up to a 36th of it may be put and
@@ -31,15 +29,6 @@ func largePaths() []path {
 	return ps
 }
 
-// numbered is a value whose every 8 bytes say where they are, and of which value.
-func numbered(seed uint64, n int) []byte {
-	b := make([]byte, 0, n+8)
-	for i := uint64(0); len(b) < n; i++ {
-		b = binary.LittleEndian.AppendUint64(b, seed<<32|i)
-	}
-	return b[:n]
-}
-
 func startLarge(t *testing.T, o Options) *Server {
 	o.MemoryLimit = largeMemory
 	o = WithServerHooks(o, neverResident)
@@ -47,33 +36,6 @@ func startLarge(t *testing.T, o Options) *Server {
 		o.SlabBytes = 128 << 20
 	}
 	return startRecords(t, o)
-}
-
-// usedOf is how much of a server's budget is used.
-func usedOf(t *testing.T, s *Server, budget string) int64 {
-	t.Helper()
-	for _, b := range s.Stats().Budgets {
-		if b.Name == budget {
-			return b.Used
-		}
-	}
-	t.Fatalf("no budget %q", budget)
-	return 0
-}
-
-// nothingHeld waits until no connection holds anything of the budget of answers, which
-// uploads in flight do.
-func nothingHeld(t *testing.T, s *Server) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
-		used := usedOf(t, s, "bytes of answers")
-		if used == 0 {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d bytes are held", used)
-		}
-	}
 }
 
 // TestLargeValues: values of all sizes up to the limit are put and got, by every path,
@@ -159,17 +121,6 @@ func TestLargeValues(t *testing.T) {
 			nothingHeld(t, s)
 		})
 	}
-}
-
-// partOf is a well-formed part of upload number of collection 1.
-func partOf(number uint32, at, of int, b []byte) []byte {
-	return append(wire.AppendPart(wire.AppendHead(nil, 1, number), at, of), b...)
-}
-
-// putUpload puts upload number under the key "k".
-func putUpload(number uint32) []byte {
-	b := wire.AppendPut(wire.AppendRevision(wire.AppendHead(nil, 1, wire.PutParts), 0), 0, 0, []byte("k"))
-	return binary.LittleEndian.AppendUint32(b, number)
 }
 
 // beginUpload sends only the first parts of a value, which together hold the given bytes.

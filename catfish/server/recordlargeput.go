@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 )
 
 const (
@@ -25,8 +26,8 @@ const (
 // upload is a value of which the server has parts.
 type upload struct {
 	coll    *collection
-	draft   *kv.Draft     // of a record; nil: body
-	body    []byte        // of a feature, which the store's log needs whole
+	draft   *kv.Draft     // of a record in memory alone; nil: body
+	body    []byte        // of a feature or a kept record, which the store's log needs whole
 	of      uint32        // bytes of the whole value
 	last    time.Duration // when the last part came, by Server.now
 	account *limits.Account
@@ -39,59 +40,31 @@ type uploadSet struct {
 	mu   sync.Mutex
 	have [wire.MaxUploads]*upload
 	n    int // how many of have are not nil
-}
-
-// uploads are the sets of all connections that have an upload. Lock order: a set's
-// mu, then mu.
-type uploads struct {
-	mu   sync.Mutex
-	sets map[*uploadSet]struct{}
-}
-
-// list adds a set, or removes it.
-func (us *uploads) list(set *uploadSet, listed bool) {
-	us.mu.Lock()
-	defer us.mu.Unlock()
-	switch {
-	case !listed:
-		delete(us.sets, set)
-	case us.sets == nil:
-		us.sets = map[*uploadSet]struct{}{set: {}}
-	default:
-		us.sets[set] = struct{}{}
-	}
+	all  *sets[*uploadSet]
 }
 
 // expire ends the uploads that made no progress, or were cut.
-func (us *uploads) expire(now time.Duration) {
-	us.mu.Lock()
-	sets := make([]*uploadSet, 0, len(us.sets))
-	for s := range us.sets {
-		sets = append(sets, s)
-	}
-	us.mu.Unlock()
-	for _, set := range sets {
-		set.mu.Lock()
-		for i, u := range set.have {
-			if u != nil && (u.cut.Load() || now-u.last >= uploadTimeout) {
-				set.drop(us, i)
-			}
+func (set *uploadSet) expire(now time.Duration) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	for i, u := range set.have {
+		if u != nil && (u.cut.Load() || now-u.last >= uploadTimeout) {
+			set.drop(i)
 		}
-		set.mu.Unlock()
 	}
 }
 
 // close ends all uploads of a connection that has ended.
-func (set *uploadSet) close(us *uploads) {
+func (set *uploadSet) close() {
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	for i := range set.have {
-		set.drop(us, i)
+		set.drop(i)
 	}
 }
 
 // drop ends an upload, if there is one. The caller holds mu.
-func (set *uploadSet) drop(us *uploads, i int) {
+func (set *uploadSet) drop(i int) {
 	u := set.have[i]
 	if u == nil {
 		return
@@ -102,24 +75,25 @@ func (set *uploadSet) drop(us *uploads, i int) {
 	u.account.Close()
 	set.have[i] = nil
 	if set.n--; set.n == 0 {
-		us.list(set, false)
+		set.all.list(set, false)
 	}
 }
 
 // begin begins upload i. The caller holds mu.
 func (set *uploadSet) begin(s *Server, i int, u *upload, source string) error {
-	set.drop(&s.uploads, i)
+	set.drop(i)
 	u.account = s.budgets.answers.Open(source, func(error) { u.cut.Store(true) })
 	if err := u.account.Take(uploadBase); err != nil {
 		u.account.Close()
 		return fmt.Errorf("value of %d bytes in parts: %w", u.of, err)
 	}
-	if u.coll.features == nil {
-		u.draft = u.coll.records.NewDraft()
+	if u.coll.Features == nil && u.coll.Kept == nil {
+		u.draft = u.coll.Records.NewDraft()
 	}
 	set.have[i] = u
 	if set.n++; set.n == 1 {
-		s.uploads.list(set, true)
+		set.all = &s.uploads
+		set.all.list(set, true)
 	}
 	return nil
 }
@@ -143,21 +117,23 @@ func noUpload(i uint32) error {
 }
 
 // takePart carries out a part: i is the upload's number.
-func (v *service) takePart(c *collection, i uint32, p []byte) error {
-	if len(p) < wire.PartBytes || i >= wire.MaxUploads || v.uploads == nil {
+func (v *service) takePart(from *peer, c *collection, i uint32, p []byte) error {
+	if len(p) < wire.PartBytes || i >= wire.MaxUploads {
 		return fmt.Errorf("%w: part of upload %d, want 0 to %d, of %d bytes, want at least %d",
 			model.ErrProtocol, i, wire.MaxUploads-1, len(p), wire.PartBytes)
 	}
 	at, of, p := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:]), p[wire.PartBytes:]
-	set := v.uploads
+	set := &from.uploads
 	set.mu.Lock()
 	defer set.mu.Unlock()
 	err := v.s.CheckMemory()
 	if err == nil && at == 0 {
 		if most := v.s.mostValue(); uint64(of) > uint64(most) {
 			err = v.s.valueTooLarge(record.ErrTooLarge, int(of))
+		} else if c.Kept != nil && of > store.MaxRecordBytes {
+			err = fmt.Errorf("%w: value of %d bytes, limit %d of records that are kept", record.ErrTooLarge, of, store.MaxRecordBytes)
 		} else {
-			err = set.begin(v.s, int(i), &upload{coll: c, of: of}, v.source())
+			err = set.begin(v.s, int(i), &upload{coll: c, of: of}, v.source(from))
 		}
 	}
 	u := set.have[i]
@@ -168,7 +144,7 @@ func (v *service) takePart(c *collection, i uint32, p []byte) error {
 		err = u.take(c, at, of, p, v.s.now())
 	}
 	if err != nil {
-		set.drop(&v.s.uploads, int(i))
+		set.drop(int(i))
 	}
 	return err
 }
@@ -178,7 +154,7 @@ func (u *upload) take(c *collection, at, of uint32, p []byte, now time.Duration)
 	have := uint32(u.bytes())
 	if c != u.coll || of != u.of || at != have || len(p) == 0 || uint64(len(p)) > uint64(of-at) {
 		return fmt.Errorf("%w: part of %d bytes at %d of %d, collection %d, want a part at %d of %d, collection %d",
-			model.ErrProtocol, len(p), at, of, c.num, have, u.of, u.coll.num)
+			model.ErrProtocol, len(p), at, of, c.Number, have, u.of, u.coll.Number)
 	}
 	if err := u.account.Take(int64(len(p))); err != nil {
 		return fmt.Errorf("value of %d bytes in parts: %w", of, err)
@@ -200,8 +176,8 @@ func (u *upload) bytes() int {
 }
 
 // putParts puts the value of an upload, and ends the upload.
-func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revision uint64, err error) {
-	err = v.endUpload(c, e.Value, func(u *upload) error {
+func (set *uploadSet) putParts(c *collection, e kv.Entry, cond kv.Condition) (revision uint64, err error) {
+	err = set.end(c, e.Value, func(u *upload) error {
 		e.Value = nil
 		revision, err = u.draft.Put(e, cond)
 		return err
@@ -209,35 +185,34 @@ func (v *service) putParts(c *collection, e kv.Entry, cond kv.Condition) (revisi
 	return revision, err
 }
 
-// bodyOf returns the value of an upload of a feature, and ends the upload.
-func (v *service) bodyOf(c *collection, number []byte) (body []byte, err error) {
-	err = v.endUpload(c, number, func(u *upload) error {
+// bodyOf returns the value of an upload of a feature or a kept record, and ends the upload.
+func (set *uploadSet) bodyOf(c *collection, number []byte) (body []byte, err error) {
+	err = set.end(c, number, func(u *upload) error {
 		body = u.body
 		return nil
 	})
 	return body, err
 }
 
-// endUpload ends the upload of a number, and calls f with it if it is complete.
-func (v *service) endUpload(c *collection, number []byte, f func(*upload) error) error {
+// end ends the upload of a number, and calls f with it if it is complete.
+func (set *uploadSet) end(c *collection, number []byte, f func(*upload) error) error {
 	if len(number) != 4 {
 		return fmt.Errorf("%w: the number of an upload has %d bytes, want 4", model.ErrProtocol, len(number))
 	}
 	i := binary.LittleEndian.Uint32(number)
-	if i >= wire.MaxUploads || v.uploads == nil {
+	if i >= wire.MaxUploads {
 		return fmt.Errorf("%w: upload %d, want 0 to %d", model.ErrProtocol, i, wire.MaxUploads-1)
 	}
-	set := v.uploads
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	defer set.drop(&v.s.uploads, int(i))
+	defer set.drop(int(i))
 	u := set.have[i]
 	switch {
 	case u == nil || u.cut.Load():
 		return noUpload(i)
 	case u.coll != c || u.bytes() != int(u.of):
 		return fmt.Errorf("%w: upload %d has %d bytes of %d, of collection %d, to be put into %d",
-			model.ErrProtocol, i, u.bytes(), u.of, u.coll.num, c.num)
+			model.ErrProtocol, i, u.bytes(), u.of, u.coll.Number, c.Number)
 	}
 	return f(u)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // kvPaths are the paths on which clients get records.
@@ -39,8 +39,6 @@ func dialRecords(t testing.TB, s *Server, o client.Options) *client.Records {
 	}
 	return r
 }
-
-func testKey(i int) []byte { return fmt.Appendf(nil, "key %d", i) }
 
 // TestRecordsAreCreatedAndDropped: clients create collections of records and drop them; a new one
 // of the same name is another, also for clients that opened the old one.

@@ -8,62 +8,59 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
 )
 
 // openRecords returns the answer to a client that opens c.
 func (v *service) openRecords(c *collection) *wire.OpenRecords {
-	o := &wire.OpenRecords{Coll: c.num, BootID: v.s.bootID, Seed: c.records.Seed(), Space: c.records.Space(), Now: v.s.now()}
-	index, n := c.index.reach(v.transport)
+	o := &wire.OpenRecords{Coll: c.Number, BootID: v.s.bootID, Seed: c.Records.Seed(), Space: c.Records.Space(), Now: v.s.now()}
+	index, n := slabOf(c, store.IndexPart).reach(v.transport)
 	o.IndexBytes = uint64(n)
-	recs, n := c.recordSlab().reach(v.transport)
+	recs, n := slabOf(c, store.RecordsPart).reach(v.transport)
 	o.Space.Bytes = uint64(n)
 	if index != nil && recs != nil {
 		o.Index, o.Records = index.Remote(), recs.Remote()
 	}
-	if c.shards != nil {
-		o.Shard = wire.ShardAt{Seed: c.shards.seed, Of: len(c.shards.all), Number: c.shard, Workers: v.s.owners(v.transport)}
+	if c.Shards != nil {
+		o.Shard = wire.ShardAt{Seed: c.Shards.Seed, Of: len(c.Shards.All), Number: c.Shard, Workers: v.s.owners(v.transport)}
 	}
 	return o
 }
 
 // answerRecords carries out a request about records.
-func (v *service) answerRecords(kind fastmsg.Kind, p, out []byte) ([]byte, error) {
-	if len(p) < wire.HeadBytes {
-		return out, fmt.Errorf("%w: request kind %d of %d bytes", model.ErrProtocol, kind, len(p))
-	}
-	c, err := v.s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err == nil && (c.features == nil || !readsRecords(kind) && kind != wire.KindPart) {
+func (v *service) answerRecords(from *peer, kind fastmsg.Kind, p, out []byte) (r result) {
+	c, arg, p, err := v.s.head(kind, p)
+	if err == nil && (c.Features == nil || !readsRecords(kind) && kind != wire.KindPart) {
 		// Features are records too, but are written by other requests.
-		err = c.isOf(model.KindRecords)
+		err = c.Is(store.KindRecords)
 	}
 	if err != nil {
-		return out, err
+		return result{err: err}
 	}
 	v.touches(c, 1)
-	arg, p := binary.LittleEndian.Uint32(p[4:]), p[wire.HeadBytes:]
 	switch kind {
 	case wire.KindGet:
-		out, err = v.getRecords(c, arg, p, out)
+		r = v.getRecords(from, c, arg, p, out)
 	case wire.KindPut:
-		out, err = v.putRecord(c, arg, p, out)
+		r = v.putRecord(from, c, arg, p, out)
 	case wire.KindRemove:
-		err = v.removeRecord(c, arg, p)
+		r = v.removeRecord(c, arg, p)
 	case wire.KindScan:
-		out, err = v.scanRecords(c, p, out)
+		r = answered(v.scanRecords(c, p, out))
 	case wire.KindRenew:
-		out, err = v.renewLeases(c, arg, p, out)
+		r = answered(v.renewLeases(c, arg, p, out))
 	case wire.KindPart:
-		err = v.takePart(c, arg, p)
+		r.err = v.takePart(from, c, arg, p)
 	}
-	if errors.Is(err, kv.ErrClosed) || err == nil {
-		if gone := c.gone(); gone != nil {
-			return out[:0], gone
+	if errors.Is(r.err, kv.ErrClosed) || r.err == nil {
+		if gone := c.Gone(); gone != nil {
+			return result{err: gone}
 		}
 	}
-	return out, err
+	return r
 }
 
 func foundOf(v *record.View) wire.Found {
@@ -72,45 +69,53 @@ func foundOf(v *record.View) wire.Found {
 	}
 }
 
-func (v *service) putRecord(c *collection, arg uint32, p, out []byte) ([]byte, error) {
+func (v *service) putRecord(from *peer, c *collection, arg uint32, p, out []byte) result {
 	if err := v.s.CheckMemory(); err != nil {
-		return out, err
+		return result{err: err}
 	}
 	if len(p) < wire.PutBytes {
-		return out, fmt.Errorf("%w: put of %d bytes, want at least %d", model.ErrProtocol, len(p), wire.PutBytes)
+		return result{err: fmt.Errorf("%w: put of %d bytes, want at least %d", model.ErrProtocol, len(p), wire.PutBytes)}
 	}
 	cond, err := wire.GetCondition(arg&^wire.PutParts, binary.LittleEndian.Uint64(p))
 	if err != nil {
-		return out, err
+		return result{err: err}
 	}
 	e := kv.Entry{Expiry: time.Duration(binary.LittleEndian.Uint64(p[8:])), Flags: binary.LittleEndian.Uint16(p[16:])}
 	if e.Key, e.Value, err = wire.CutKey(p[wire.PutBytes-2:]); err != nil {
-		return out, err
+		return result{err: err}
 	}
-	if err := c.checkShard(e.Key); err != nil {
-		return out, err
+	if err := checkShard(c, e.Key); err != nil {
+		return result{err: err}
+	}
+	parts := arg&wire.PutParts != 0
+	if c.Kept != nil {
+		return later(v.putKept(from, c, &e, cond, parts))
 	}
 	revision := uint64(0)
-	if arg&wire.PutParts != 0 {
-		revision, err = v.putParts(c, e, cond)
+	if parts {
+		revision, err = from.uploads.putParts(c, e, cond)
 	} else {
-		revision, err = c.records.Put(e, cond)
+		revision, err = c.Records.Put(e, cond)
 	}
-	return binary.LittleEndian.AppendUint64(out, revision), err
+	return answered(binary.LittleEndian.AppendUint64(out, revision), err)
 }
 
-func (v *service) removeRecord(c *collection, arg uint32, p []byte) error {
+func (v *service) removeRecord(c *collection, arg uint32, p []byte) result {
 	if len(p) < 8 {
-		return fmt.Errorf("%w: remove of %d bytes, want at least 8", model.ErrProtocol, len(p))
+		return result{err: fmt.Errorf("%w: remove of %d bytes, want at least 8", model.ErrProtocol, len(p))}
 	}
 	cond, err := wire.GetCondition(arg, binary.LittleEndian.Uint64(p))
 	if err != nil {
-		return err
+		return result{err: err}
 	}
-	if err := c.checkShard(p[8:]); err != nil {
-		return err
+	key := p[8:]
+	if err := checkShard(c, key); err != nil {
+		return result{err: err}
 	}
-	return c.records.Delete(p[8:], cond)
+	if c.Kept != nil {
+		return later(v.removeKept(c, key, cond), nil)
+	}
+	return result{err: c.Records.Delete(key, cond)}
 }
 
 func (v *service) scanRecords(c *collection, p, out []byte) ([]byte, error) {
@@ -122,7 +127,10 @@ func (v *service) scanRecords(c *collection, p, out []byte) ([]byte, error) {
 	v.records.scan.LongestValue = wire.ScanValue
 	for pieces := 0; !cursor.Done && pieces < wire.ScanPieces && n < wire.ScanRecords && len(out)-begin < wire.ScanBytes; pieces++ {
 		var err error
-		cursor, err = c.records.Scan(cursor, &v.records.scan, func(_ record.Ref, view record.View) {
+		cursor, err = c.Records.Scan(cursor, &v.records.scan, func(_ record.Ref, view record.View) {
+			if c.Hides(view.Key) {
+				return
+			}
 			f := foundOf(&view)
 			out = binary.LittleEndian.AppendUint16(out, uint16(len(view.Key)))
 			out = append(append(f.Append(out), view.Key...), view.Value...)
@@ -145,7 +153,7 @@ func (v *service) renewLeases(c *collection, n uint32, p, out []byte) ([]byte, e
 	for ; len(p) > 0; p = p[8:] {
 		r.refs = append(r.refs, record.Ref(binary.LittleEndian.Uint64(p)))
 	}
-	r.leases = c.records.Grant(r.refs, r.leases[:0])
+	r.leases = c.Records.Grant(r.refs, r.leases[:0])
 	for _, l := range r.leases {
 		out = binary.LittleEndian.AppendUint16(out, uint16(l/time.Second))
 	}

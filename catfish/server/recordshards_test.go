@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
 )
 
 // TestShardsAreCreatedAndDropped: shards are listed, counted and dropped under the collection's
@@ -44,8 +44,9 @@ func TestShardsAreCreatedAndDropped(t *testing.T) {
 		if names := s.Collections(); !slices.Equal(names, []string{model.DefaultCollection, "mine"}) {
 			t.Errorf("%v", names)
 		}
-		if all := len(s.colls.all()); all != 5 {
-			t.Errorf("%d places of the table are taken", all)
+		c2, err := s.store.Lookup("mine")
+		if err != nil || len(c2.Parts()) != 4 {
+			t.Fatal(c2, err)
 		}
 		if ok, err := c.DropCollection(ctx, "mine/1"); ok || err == nil {
 			t.Errorf("a shard was dropped: %v", err)
@@ -65,12 +66,9 @@ func TestShardsAreCreatedAndDropped(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		waitDropped(s)
-		if all := len(s.colls.all()); all != 1 {
-			t.Errorf("%d places of the table are taken after the drop", all)
-		}
-		for i := range s.colls.slots {
-			if c := s.colls.slots[i].Load(); c != nil && c.name != model.DefaultCollection {
-				t.Errorf("%q is still there", c.name)
+		for _, part := range c2.Parts() {
+			if _, err := s.store.ByNumber(part.Number); !errors.Is(err, model.ErrUnknownCollection) {
+				t.Errorf("%q is still there: %v", part.Name, err)
 			}
 		}
 	}
@@ -80,32 +78,32 @@ func TestShardsAreCreatedAndDropped(t *testing.T) {
 // nothing: a client that knows no shards, or other ones, loses no record.
 func TestWrongShard(t *testing.T) {
 	s := startRecords(t, Options{RecordShards: 2})
-	c, err := s.colls.byName(testRecords)
+	c, err := s.store.Lookup(testRecords)
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := service{s: s, transport: model.TransportTCP}
-	for i, part := range c.parts() {
+	for i, part := range c.Parts() {
 		for _, key := range [][]byte{testKey(1), testKey(2), testKey(3), testKey(4)} {
 			var want error
-			if wire.ShardOf(c.shards.seed, key, 2) != i {
+			if wire.ShardOf(c.Shards.Seed, key, 2) != i {
 				want = model.ErrProtocol
 			}
-			put := wire.AppendPut(wire.AppendRevision(wire.AppendHead(nil, part.num, 0), 0), 0, 0, key)
-			if _, _, err := v.answer(wire.KindPut, put, nil); !errors.Is(err, want) {
+			put := wire.AppendPut(wire.AppendRevision(wire.AppendHead(nil, part.Number, 0), 0), 0, 0, key)
+			if err := v.answer(new(peer), wire.KindPut, put, nil).err; !errors.Is(err, want) {
 				t.Errorf("put of %q into shard %d: %v, want %v", key, i, err, want)
 			}
-			remove := append(wire.AppendRevision(wire.AppendHead(nil, part.num, 0), 0), key...)
-			if _, _, err := v.answer(wire.KindRemove, remove, nil); !errors.Is(err, want) {
+			remove := append(wire.AppendRevision(wire.AppendHead(nil, part.Number, 0), 0), key...)
+			if err := v.answer(new(peer), wire.KindRemove, remove, nil).err; !errors.Is(err, want) {
 				t.Errorf("remove of %q from shard %d: %v, want %v", key, i, err, want)
 			}
 		}
 	}
-	if st := c.recordsStats(); st.Puts != 4 || st.Deletes != 4 {
+	if st := recordsStats(c); st.Puts != 4 || st.Deletes != 4 {
 		t.Errorf("%d puts, %d deletes", st.Puts, st.Deletes)
 	}
 	for _, name := range []string{"records/2", "records/-1", "records/", "records/x", "default/0", "/1", "x/1"} {
-		if _, _, err := v.answer(wire.KindOpen, []byte(name), nil); !errors.Is(err, model.ErrUnknownCollection) {
+		if err := v.answer(new(peer), wire.KindOpen, []byte(name), nil).err; !errors.Is(err, model.ErrUnknownCollection) {
 			t.Errorf("open of %q: %v", name, err)
 		}
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // request is a request to a collection, decoded and checked. Which fields
-// are set depends on its kind. wire.go has the encoding.
+// are set depends on its kind. Package wire has the encoding (kinds.go).
 type request struct {
 	kind  fastmsg.Kind
 	coll  *collection
@@ -29,22 +30,27 @@ type request struct {
 	items []byte
 }
 
+// head reads what a request to a collection begins with: the collection's number, and an
+// argument.
+func (s *Server) head(kind fastmsg.Kind, p []byte) (c *collection, arg uint32, body []byte, err error) {
+	if len(p) < wire.HeadBytes {
+		return nil, 0, nil, fmt.Errorf("%w: request kind %d of %d bytes", model.ErrProtocol, kind, len(p))
+	}
+	c, err = s.store.ByNumber(binary.LittleEndian.Uint32(p))
+	return c, binary.LittleEndian.Uint32(p[4:]), p[wire.HeadBytes:], err
+}
+
 // decode reads a request to a collection into req, and checks it. Every request
 // is decoded here, whether it is served alone or in a batch. The rectangles of
 // writes are not checked: the tree does that. Only req.items refers to p.
 func (s *Server) decode(kind fastmsg.Kind, p []byte, req *request) error {
-	if len(p) < wire.HeadBytes {
-		return fmt.Errorf("%w: request kind %d of %d bytes", model.ErrProtocol, kind, len(p))
-	}
-	c, err := s.colls.byNumber(binary.LittleEndian.Uint32(p))
-	if err == nil && (kind != wire.KindCheck || c.features == nil) { // a check is also for the tree of features
-		err = c.isOf(model.KindBoxes)
+	c, arg, p, err := s.head(kind, p)
+	if err == nil && (kind != wire.KindCheck || c.Features == nil) { // a check is also for the tree of features
+		err = c.Is(store.KindBoxes)
 	}
 	if err != nil {
 		return err
 	}
-	arg := binary.LittleEndian.Uint32(p[4:])
-	p = p[wire.HeadBytes:]
 	if want := bodyBytes(kind, arg); len(p) != want {
 		return fmt.Errorf("%w: request kind %d, argument %d, %d bytes of body, want %d",
 			model.ErrProtocol, kind, arg, len(p), want)

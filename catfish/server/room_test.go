@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -9,10 +8,10 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma"
 )
 
 // TestRefusedWhileMemoryIsFull: while the memory is full, writes, new collections, and
@@ -88,14 +87,6 @@ func (r *channelRequest) Reject(why string) error {
 	r.rejected = why
 	return nil
 }
-
-// never keeps the memory guard from measuring: it sees only what a test sets.
-func never(ctx context.Context) (int64, error) {
-	<-ctx.Done()
-	return 0, ctx.Err()
-}
-
-func neverResident(h *wire.ServerHooks) { h.Resident = never }
 
 // TestServerCountsRings: rings count in full, whatever size clients choose, and a
 // refusal names the limit.
@@ -174,8 +165,7 @@ func TestCreateByDisconnectedClient(t *testing.T) {
 		wire.KindDrop:           []byte("another"),
 	} {
 		v := service{s: s, transport: model.TransportSoft}
-		v.process(kind, payload)
-		if v.pending == nil {
+		if _, _, w := v.process(new(peer), kind, payload); w == nil {
 			t.Fatalf("kind %d was answered at once", kind)
 		}
 		if u := s.clientColls.Use(); u.Sources != 0 {

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/wire"
@@ -16,6 +15,10 @@ type searchBatch struct {
 	out   []byte // items of all searches that are answered
 	ends  []int  // where in out the items of each search end
 	yield func(query int, r rstar.Rect, id uint64) bool
+
+	// Of a worker's searches.
+	rects []rstar.Rect
+	req   request
 }
 
 // manyNodes is how many nodes the searches of a batch may visit together. As
@@ -23,10 +26,10 @@ type searchBatch struct {
 // searches visit some 1,300 nodes.
 const manyNodes = 4096
 
-// run makes searches, and returns how many are answered: as many as fit into
-// manyBytes and manyNodes. If rest is not nil, it is the next search, which
+// search makes searches, and returns how many are answered: as many as fit into
+// wire.ManyBytes and manyNodes. If rest is not nil, it is the next search, which
 // takes long even alone.
-func (b *searchBatch) run(t *rstar.Tree, rects []rstar.Rect) (answered int, rest *rstar.Scan) {
+func (b *searchBatch) search(t *rstar.Tree, rects []rstar.Rect) (answered int, rest *rstar.Scan) {
 	if b.yield == nil {
 		b.yield = b.take // once, since a method value allocates
 	}
@@ -58,7 +61,7 @@ func (b *searchBatch) items(i int) []byte {
 }
 
 // appendAnswer appends the answer to a searchMany. all is the number of its
-// searches, of which run has answered n.
+// searches, of which search has answered n.
 func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	for i := range all {
 		count := uint32(wire.Unanswered)
@@ -70,67 +73,30 @@ func (b *searchBatch) appendAnswer(out []byte, all, n int) []byte {
 	return append(out, b.out[:b.ends[n-1]]...)
 }
 
-// Batches accepts gets of one key, searches of features by a box, and searches
-// without a limit: rstar.Tree.SearchMany has none.
-func (h *handler) Batches(m fastmsg.Message) bool {
-	return isGet(&m) || wire.IsBoxFind(&m) || m.Kind == wire.KindSearch && len(m.Payload) == wire.HeadBytes+wire.RectBytes &&
-		binary.LittleEndian.Uint32(m.Payload[4:]) == 0
-}
-
-// ServeBatch makes the first searches together, up to one of another
-// collection or a malformed one, which begins the next batch or is served
-// alone.
-func (h *handler) ServeBatch(reqs []fastmsg.Request) int {
-	switch reqs[0].Kind {
-	case wire.KindGet:
-		return h.serveGets(reqs)
-	case wire.KindFind:
-		return h.serveFinds(reqs)
+func (b *searchBatch) run(h *handler, reqs []fastmsg.Request) (n int, next *task) {
+	b.rects = b.rects[:0]
+	for i := 0; i < len(reqs) && h.s.decode(reqs[i].Kind, reqs[i].Payload, &b.req) == nil; i++ {
+		b.rects = append(b.rects, b.req.rect)
 	}
-	var one request
-	var coll *collection
-	rects := h.req.rects[:0]
-	for i, r := range reqs {
-		if h.s.access != nil && !r.Conn.Context.(*peer).guard.mayBatch(h.s, r.Kind, r.Payload) {
-			break
-		}
-		if r.Kind != wire.KindSearch || h.s.decode(r.Kind, r.Payload, &one) != nil || i > 0 && one.coll != coll {
-			break
-		}
-		coll = one.coll
-		rects = append(rects, one.rect)
+	if len(b.rects) == 0 {
+		return 0, nil
 	}
-	h.req.rects = rects
-	if len(rects) < 2 {
-		h.Serve(reqs[0].Conn, reqs[0].Message)
-		return 1
-	}
-	var began time.Time
-	if h.meter != nil {
-		began = time.Now()
-	}
-	n, rest := h.batch.run(coll.tree, rects)
-	if coll.gone() != nil {
+	n, rest := b.search(b.req.coll.Tree, b.rects)
+	if b.req.coll.Gone() != nil {
 		if rest != nil {
 			rest.Close()
 		}
-		h.Serve(reqs[0].Conn, reqs[0].Message)
-		return 1
-	}
-	if h.meter != nil && n > 0 {
-		h.meter.observe(wire.KindSearch, n, time.Since(began), false)
-	}
-	one = request{kind: wire.KindSearch, coll: coll}
-	for i, r := range reqs[:n] {
-		one.rect = rects[i]
-		h.serves(r.Conn)
-		h.record(&one, h.batch.items(i), 0, nil)
-		r.Conn.Respond(wire.KindReply, r.ID, h.batch.items(i))
+		return 0, nil
 	}
 	if rest != nil {
-		one.rect = rects[n]
-		h.begins(reqs[n].Conn, reqs[n].ID, &long{req: one, scan: rest})
-		n++
+		b.req.rect = b.rects[n]
+		next = h.newScan(reqs[n].Conn.Context.(*peer), &b.req, rest)
 	}
-	return n
+	return n, next
+}
+
+func (b *searchBatch) answer(h *handler, from *peer, i int) []byte {
+	b.req.rect = b.rects[i]
+	h.as(from).record(&b.req, b.items(i), 0, nil)
+	return b.items(i)
 }

@@ -18,10 +18,11 @@ import (
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/quietlog"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 	"github.com/catfish-index/catfish/internal/recording"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -39,9 +40,8 @@ type Server struct {
 	streams *streamBudgets
 	fabrics []*fabric
 	shm     shmBudgets
-	colls   collections
+	store   *store.Store // of all collections; nil until open has made it
 
-	features  features
 	backingUp sync.Mutex // held while a backup is made
 	// clientColls counts the collections that clients created, by source.
 	clientColls *limits.Budget
@@ -51,9 +51,9 @@ type Server struct {
 	memory  memory
 	turns   *limits.Slots
 	checks  checks
-	uploads uploads // in flight
+	uploads sets[*uploadSet] // in flight
 
-	watchSets   watchSets
+	watchSets   sets[*watchSet]
 	watchBudget *limits.Budget // areas that clients watch
 
 	rec    *recording.Recorder // nil: nothing is recorded
@@ -73,7 +73,11 @@ type Server struct {
 	closer sync.Once
 	// closeErr is what Close returns.
 	closeErr error
-	serving  sync.WaitGroup // Serve; memory is released after it has ended
+	group    atomic.Pointer[func() *wire.GroupHello]
+	// clusterOf says which groups have the store together (SetCluster).
+	clusterOf atomic.Pointer[func() *wire.Cluster]
+	rings     atomic.Pointer[func(rdma.Device, string, rdma.ConnRequest) error] // AnswerRings
+	serving   sync.WaitGroup                                                    // Serve; memory is released after it has ended
 }
 
 // NewServer binds the address and opens the transports. The server answers no
@@ -112,7 +116,7 @@ func NewServer(opts Options) (*Server, error) {
 func newServer(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, started: time.Now(),
-		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit),
+		tcpConns: make(map[net.Conn]bool), shm: newSHMBudgets(opts.MemoryLimit, opts.member.on),
 		streams:     newStreamBudgets(opts.MemoryLimit),
 		clientColls: newClientCollections(opts.ClientCollections),
 		budgets:     newBudgets(opts.MemoryLimit), turns: limits.NewLongSlots(), checks: newChecks(), watchBudget: limits.NewWatchBudget("watched areas", opts.Watch.Areas),
@@ -124,7 +128,10 @@ func newServer(opts Options) (*Server, error) {
 	for s.bootID == 0 {
 		s.bootID = rand.Uint64()
 	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	// Requests that the end interrupts fail by ErrClosed, so that a client of a group repeats
+	// them at another member.
+	ctx, stop := context.WithCancelCause(context.Background())
+	s.ctx, s.stop = ctx, func() { stop(model.ErrClosed) }
 	if err := s.open(); err != nil {
 		s.Close()
 		return nil, err
@@ -147,30 +154,16 @@ func (s *Server) open() (err error) {
 		s.log.Warn("connection refused", "peer", c.RemoteAddr(), "err", err)
 	}
 	s.mux.failed = func(err error) { s.log.Warn("accept failed", "err", err) }
+	if s.opts.member.on {
+		s.mux.streams[wire.StreamReplica] = newChanListener(s.ln.Addr())
+	}
 	if s.monitor, err = newMonitor(s); err != nil {
 		return err
 	}
 	if err := s.openFabrics(); err != nil {
 		return err
 	}
-	for _, name := range append([]string{model.DefaultCollection}, s.opts.Collections...) {
-		if slices.Contains(s.opts.Keep, name) {
-			continue // The store has it.
-		}
-		if _, err := s.colls.create(name, s, newCollection{}, nil); err != nil {
-			return err
-		}
-	}
-	for _, name := range s.opts.Records {
-		if _, err := s.colls.create(name, s, newCollection{records: &model.RecordsOptions{Shards: s.opts.RecordShards}}, nil); err != nil {
-			return err
-		}
-	}
-	s.openStore()
-	if s.opts.DataDir == "" {
-		_, err = s.features.ready()
-	}
-	return err
+	return s.openStore()
 }
 
 // Serve answers clients until ctx is done or the Server is closed, and then
@@ -210,7 +203,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	}
 	run(s.mux.run)
 	run(s.guardMemory)
-	run(s.tidyRecords)
+	run(s.tidyStore)
 	if s.access != nil {
 		wg.Go(func() { s.access.keys.Watch(s.ctx) })
 	}
@@ -236,22 +229,18 @@ func (s *Server) Close() error {
 		}
 		s.closeTCP()
 		s.serving.Wait()
-		s.colls.shut()
-		// First the trees, which wait for searches in this process. Then the
+		// First the collections, which wait for searches in this process. Then the
 		// devices, in reverse: the first one owns the memory that the others
 		// read while they run.
-		for _, c := range s.colls.all() {
-			c.shut()
+		if s.store != nil {
+			if err := s.store.Close(); err != nil {
+				s.log.Error("the store did not close well", "err", err)
+			}
 		}
-		s.colls.closing.Wait()
-		s.features.close()
 		for _, f := range slices.Backward(s.fabrics) {
 			f.close()
 		}
 		s.access.close()
-		for _, c := range s.colls.all() {
-			c.close()
-		}
 		if s.monitor != nil {
 			s.monitor.Close()
 		}
@@ -296,31 +285,30 @@ func (s *Server) SocketPath() string {
 // concurrently with remote clients. The Server owns it: do not Close it.
 // ErrNotPermitted: it is kept; use Kept for its writes.
 func (s *Server) Collection(name string) (*rstar.Tree, error) {
-	c, err := s.colls.byName(name)
+	c, err := s.store.Lookup(name)
 	if err != nil {
 		return nil, err
 	}
-	return c.ownTree()
+	return ownTree(c)
 }
 
 // CreateCollection adds a collection of boxes, unless one of that name exists, and
 // returns its tree. ErrKind: the existing one is of another kind. ErrNotPermitted:
 // it is kept.
 func (s *Server) CreateCollection(name string) (*rstar.Tree, error) {
-	c, err := s.colls.create(name, s, newCollection{}, nil)
+	c, err := s.create(name, store.Spec{Kind: store.KindBoxes})
 	if err != nil {
 		return nil, err
 	}
-	return c.ownTree()
+	return ownTree(c)
 }
 
 // Collections lists the names of the collections, sorted.
 func (s *Server) Collections() []string {
 	var names []string
-	for _, c := range s.colls.named() {
-		names = append(names, c.name)
+	for _, c := range s.store.All() {
+		names = append(names, c.Name)
 	}
-	slices.Sort(names)
 	return names
 }
 
@@ -328,7 +316,7 @@ func (s *Server) hello() wire.Hello {
 	h := wire.Hello{
 		Version: model.Version, Protocol: wire.ProtocolVersion, BootID: s.bootID, Host: wire.HostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
-		Requests: wire.LastRequest, Replaces: true, Key: s.access != nil,
+		Requests: wire.LastRequest, Replaces: true, KeepsRecords: true, Key: s.access != nil, Group: s.groupHello(), Cluster: s.cluster().Hello(),
 	}
 	if h.Socket != "" {
 		uid := uint32(os.Geteuid())

@@ -3,16 +3,16 @@ package server
 import (
 	"encoding/binary"
 	"encoding/json"
-	"time"
+	"fmt"
 	"unsafe"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/querylog"
 	"github.com/catfish-index/catfish/internal/recording"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
 )
 
 // service carries out requests. Each worker, and each plain socket while it
@@ -27,48 +27,73 @@ type service struct {
 	out       []byte
 	batch     searchBatch
 	records   recordScratch
-	places    store.Buffer               // of searches of features
-	finds     findBatch                  // of searches that are made together
-	cut       []byte                     // the wanted fields of a feature
-	rest      *long                      // of the request being served, if it takes long
-	pending   pending                    // the request being served, if it is answered later
-	peer      interface{ Peer() string } // of the request being served
-	uploads   *uploadSet                 // the peer's, nil: there is no connection
-	watches   *watchSet                  // the peer's, nil: there is no connection
-	guard     *guard                     // the peer's, if the server has keys
-	meter     *meter                     // of the transport, nil: nothing is counted
+	places    store.Buffer // of searches of features
+	finds     findBatch    // of searches that are made together
+	cut       []byte       // the wanted fields of a feature
+	writes    store.Writes // made in this turn
+	name      store.Name   // of the request that is processed, if it is a write that has one
+	meter     *meter       // of the transport, nil: nothing is counted
 
 	// For the recording.
-	via    querylog.Via
-	client uint32         // the client of the request being served
-	tap    *recording.Tap // nil: the recorder's shared one
+	via querylog.Via
+	tap *recording.Tap // nil: the recorder's shared one
 }
 
-// process returns the answer to a request, or the rest of its work, or leaves the
-// request in v.pending (later.go). The bytes are valid until the next call. It does
-// not panic, whatever the payload holds.
-func (v *service) process(kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *long) {
-	var began time.Time
-	if v.meter != nil {
-		began = time.Now()
+// result is the outcome of a request: its answer, or the task that gives it.
+type result struct {
+	out  []byte
+	task *task
+	done uint64 // how much of a failed request was carried out
+	err  error
+}
+
+func answered(out []byte, err error) result { return result{out: out, err: err} }
+
+func later(t *task, err error) result { return result{task: t, err: err} }
+
+// process returns the answer to a request of a client, or the task that gives it
+// (task.go). The bytes are valid until the next call. It does not panic, whatever the
+// payload holds.
+func (v *service) process(from *peer, kind fastmsg.Kind, p []byte) (fastmsg.Kind, []byte, *task) {
+	began := v.meter.now()
+	v.out, v.name = v.out[:0], store.Name{}
+	var r result
+	if kind == wire.KindNamed {
+		kind, p, r.err = v.named(p)
 	}
-	out, done, err := v.answer(kind, p, v.out[:0])
-	v.out = out
-	if v.meter != nil {
-		v.meter.observe(kind, 1, time.Since(began), err != nil)
+	read := v.reading(from, kind)
+	if r.err == nil {
+		r.err = read.moved()
 	}
-	if l := v.rest; l != nil {
-		v.rest = nil
-		return 0, nil, l
+	if r.err == nil {
+		r = v.answer(from, kind, p, v.out)
 	}
-	if v.pending != nil {
-		return 0, nil, nil
+	if r.task != nil {
+		r.task.read = read
+	} else if r.err == nil {
+		if err := read.Err(); err != nil {
+			r = result{err: err}
+		}
 	}
-	if err != nil {
-		v.out = wire.AppendFailure(v.out[:0], err, done)
+	v.meter.count(kind, 1, began, r.err != nil)
+	if r.out != nil {
+		v.out = r.out
+	}
+	switch {
+	case r.err != nil:
+		v.out = wire.AppendFailure(v.out[:0], r.err, r.done)
 		return wire.KindFailure, v.out, nil
+	case r.task != nil:
+		return 0, nil, r.task
 	}
 	return wire.KindReply, v.out, nil
+}
+
+// named unpacks a request with a name.
+func (v *service) named(p []byte) (kind fastmsg.Kind, payload []byte, err error) {
+	n, kind, payload, err := wire.GetNamed(p)
+	v.name = store.Name(n)
+	return kind, payload, err
 }
 
 // trim gives back large buffers, after the answer has been sent.
@@ -89,102 +114,88 @@ func (v *service) buffered() int64 {
 	return int64(cap(v.out)+cap(v.items)*wire.ItemBytes+cap(v.batch.out)+cap(v.records.out)+cap(v.finds.out)) + int64(cap(v.near))*int64(unsafe.Sizeof(rstar.Neighbor{}))
 }
 
-// answer appends the answer to out, which is empty. done is how much of a
-// failed request was carried out nevertheless.
-func (v *service) answer(kind fastmsg.Kind, p, out []byte) (_ []byte, done uint64, err error) {
+// answer checks the client's key, and carries out a request. It appends to out, which is
+// empty.
+func (v *service) answer(from *peer, kind fastmsg.Kind, p, out []byte) result {
 	if v.s.access != nil {
-		if err := v.guard.check(v.s, kind, p); err != nil {
-			return out, 0, err
+		if err := from.guard.check(v.s, kind, p); err != nil {
+			return result{err: err}
 		}
 	}
-	if later := v.s.opts.later; later != nil {
-		if v.pending = later(kind, p); v.pending != nil {
-			return out, 0, nil
+	if test := v.s.opts.later; test != nil {
+		if t := test(kind, p); t != nil {
+			return result{task: t}
 		}
 	}
 	switch kind {
 	case wire.KindOpen:
-		out, err = v.open(string(p), out)
-		return out, 0, err
+		return answered(v.open(string(p), out))
 	case wire.KindStats:
 		st := v.s.Stats()
-		if v.guard != nil {
-			v.guard.hide(&st)
+		if from.guard != nil {
+			from.guard.hide(&st)
 		}
 		b, err := json.Marshal(st)
-		return append(out, b...), 0, err
+		return answered(append(out, b...), err)
+	case wire.KindLease:
+		return answered(v.standing(from, p, out))
+	case wire.KindMap:
+		return answered(v.tellMap(from, p, out))
 	case wire.KindBackup:
-		v.pending = &backupWork{v.s, string(p)}
-		return out, 0, nil
+		return later(v.backup(from, string(p)), nil)
 	case wire.KindSwap:
-		a, b, err := wire.GetNames(p)
-		if err == nil {
-			err = v.swap(a, b)
-		}
-		return out, 0, err
-	case wire.KindCreateFeatures:
-		return out, 0, v.createFeatures(p)
-	case wire.KindCreateKept:
-		return out, 0, v.createKept(p)
-	case wire.KindCreate, wire.KindCreateRecords, wire.KindDrop:
-		return out, 0, v.manage(kind, p)
+		return later(v.swap(from, p))
+	case wire.KindCreate, wire.KindCreateKept, wire.KindCreateRecords, wire.KindCreateFeatures, wire.KindDrop:
+		return later(v.manage(from, kind, p))
 	}
 	if wire.IsRecords(kind) {
-		out, err = v.answerRecords(kind, p, out)
-		return out, 0, err
+		return v.answerRecords(from, kind, p, out)
 	}
 	if isFeatures(kind) {
-		out, err = v.answerFeatures(kind, p, out)
-		return out, 0, err
+		return v.answerFeatures(from, kind, p, out)
 	}
 	req := &v.req
 	if err := v.s.decode(kind, p, req); err != nil {
-		return out, 0, err
+		return result{err: err}
 	}
-	out, done, err = v.carryOutUnlessGone(req, out)
-	if v.rest != nil {
-		v.rest.req = *req
-		v.rest.req.items = v.rest.items
-		return out, 0, nil
+	r := v.carryOutUnlessGone(from, req, out)
+	if r.task == nil {
+		v.as(from).record(req, r.out, r.done, r.err)
 	}
-	if v.pending != nil {
-		return out, 0, nil
-	}
-	v.record(req, out, done, err)
-	return out, done, err
+	return r
 }
 
 func (v *service) open(name string, out []byte) ([]byte, error) {
-	c, err := v.s.lookUp(name, v.s.colls.shardByName)
+	c, err := v.s.store.LookupShard(name)
 	if err != nil {
 		return out, err
 	}
-	if err := c.ready(); err != nil {
+	if err := c.Ready(); err != nil {
 		return out, err
 	}
 	switch {
-	case c.features != nil:
-		if c.open(v.transport); c.dropped.Load() {
+	case c.Features != nil:
+		if opened(c, v.transport); c.Ended() {
 			return v.open(name, out) // The name was swapped, or the collection dropped.
 		}
 		return v.openFeatures(c).Append(out), nil
-	case c.records != nil:
+	case c.Records != nil:
 		return v.openRecords(c).Append(out), nil
 	}
-	region, size := c.slab.reach(v.transport)
-	r := wire.OpenReply{Coll: c.num, NodeBytes: uint32(c.tree.NodeBytes()), SlabBytes: uint64(size), BootID: v.s.bootID}
+	region, size := slabOf(c, store.TreePart).reach(v.transport)
+	r := wire.OpenReply{Coll: c.Number, NodeBytes: uint32(c.Tree.NodeBytes()), SlabBytes: uint64(size), BootID: v.s.bootID}
 	if region != nil {
 		r.Base = region.Remote()
 	}
 	return r.Append(out), nil
 }
 
-func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err error) {
-	t := req.coll.tree
+func (v *service) carryOut(from *peer, req *request, out []byte) result {
+	t := req.coll.Tree
 	switch req.kind {
 	case wire.KindInsert, wire.KindInsertMany, wire.KindUpdate:
 		if err := v.s.CheckMemory(); err != nil {
-			return out, 0, err
+			return result{err: err}
 		}
 	}
 	switch req.kind {
@@ -195,11 +206,10 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 		}
 		var rest *rstar.Scan
 		if v.items, rest = t.SearchSome(v.items[:0], req.rect, limit, soonNodes); rest != nil {
-			v.rest = &long{scan: rest}
-			return out, 0, nil
+			return later(v.newScan(from, req, rest), nil)
 		}
 		if len(v.items) > v.s.opts.MaxResults {
-			return out, 0, v.s.tooLarge()
+			return result{err: v.s.tooLarge()}
 		}
 		for _, it := range v.items {
 			out = wire.AppendItem(out, it)
@@ -207,16 +217,14 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 	case wire.KindCount:
 		n, rest := t.CountSome(req.rect, soonNodes)
 		if rest != nil {
-			v.rest = &long{scan: rest}
-			return out, 0, nil
+			return later(v.newScan(from, req, rest), nil)
 		}
 		out = binary.LittleEndian.AppendUint64(out, uint64(n))
 	case wire.KindNearest:
 		var rest *rstar.Browse
 		v.near, rest = t.NearestSome(v.near[:0], req.rect.MinX, req.rect.MinY, int(req.limit), soonNodes)
 		if rest != nil {
-			v.rest = &long{scan: newNearestScan(rest, v.near, req)}
-			return out, 0, nil
+			return later(v.newScan(from, req, newNearestScan(rest, v.near, req)), nil)
 		}
 		for _, n := range v.near {
 			if n.Dist > req.within {
@@ -225,27 +233,31 @@ func (v *service) carryOut(req *request, out []byte) (_ []byte, done uint64, err
 			out = wire.AppendItem(out, n.Item)
 		}
 	case wire.KindInsert, wire.KindDelete, wire.KindUpdate, wire.KindInsertMany:
-		if req.coll.boxes != nil {
-			return out, 0, v.writeKept(req)
+		if req.coll.Boxes != nil {
+			return later(v.writeKept(from, req), nil)
 		}
-		r := v.write(req, out)
-		return r.out, r.done, r.err
+		if v.name.Again { // Boxes in memory alone have no names.
+			return result{err: fmt.Errorf("%w: a write to %q again, which is in memory alone", model.ErrNotPermitted, req.coll.Name)}
+		}
+		return v.write(from, req, out)
 	case wire.KindCheck:
-		if v.transport != model.TransportTCP { // a plain socket has its own goroutine
-			v.rest = &long{apart: func() result { return result{err: v.s.checks.run(t)} }}
-			return out, 0, nil
-		}
-		return out, 0, v.s.checks.run(t)
+		coll := req.coll
+		return later(v.newWork(from, func(*task) ([]byte, error) {
+			err := v.s.checks.run(coll.Tree)
+			if gone := coll.Gone(); gone != nil {
+				err = gone
+			}
+			return nil, err
+		}), nil)
 	case wire.KindSearchMany:
-		n, rest := v.batch.run(t, req.rects)
+		n, rest := v.batch.search(t, req.rects)
 		switch {
 		case n > 0 && rest != nil:
 			rest.Close() // The client will repeat that search alone.
 		case n == 0:
-			v.rest = &long{scan: rest, many: len(req.rects)}
-			return out, 0, nil
+			return later(v.newScan(from, req, rest), nil)
 		}
 		out = v.batch.appendAnswer(out, len(req.rects), n)
 	}
-	return out, 0, nil
+	return result{out: out}
 }

@@ -33,13 +33,13 @@ func TestServiceAllocs(t *testing.T) {
 	}
 	near := wire.AppendRect(wire.AppendHead(nil, 0, 2), all)[:wire.HeadBytes+16] // k 2, its corner
 	item := wire.AppendItem(wire.AppendHead(nil, 0, 0), rstar.Item{Rect: square(7, 7), ID: 1000})
-	v := service{s: s, transport: model.TransportTCP}
+	v, from := service{s: s, transport: model.TransportTCP}, new(peer)
 	ask := func(kind fastmsg.Kind, p []byte, want int) {
-		if k, b, _ := v.process(kind, p); k != wire.KindReply || len(b) != want {
+		if k, b, _ := v.process(from, kind, p); k != wire.KindReply || len(b) != want {
 			t.Fatalf("request kind %d: answer of kind %d, %d bytes, want %d", kind, k, len(b), want)
 		}
 	}
-	paced, peer := &pacedWriter{c: &deadlines{}}, &tcpPeer{}
+	paced := &pacedWriter{c: &deadlines{}}
 	answers := s.budgets.answers.Open("a", nil)
 	defer answers.Close()
 	var account limits.Holder = answers
@@ -48,11 +48,11 @@ func TestServiceAllocs(t *testing.T) {
 		ask  func()
 	}{
 		{"plain socket", func() {
-			w := s.takeWork(paced, peer, 0)
-			if err := w.answer(wire.KindSearch, 1, search, account, true); err != nil {
+			w := s.takeWork(paced, from, account)
+			if err := w.answer(wire.KindSearch, 1, search, true); err != nil {
 				t.Fatal(err)
 			}
-			s.putWork(w, account)
+			s.putWork(w)
 		}},
 		{"search", func() { ask(wire.KindSearch, search, 500*wire.ItemBytes) }},
 		{"count", func() { ask(wire.KindCount, search, 8) }},

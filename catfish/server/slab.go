@@ -9,7 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/mapped"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // slabMemory is the memory of a collection, which all devices have registered,
@@ -184,12 +184,20 @@ func (s *slabMemory) reach(transport string) (rdma.Region, int) {
 	return nil, len(s.mem)
 }
 
-// close unregisters and frees the memory, which the first region may own.
-func (s *slabMemory) close() {
+// revoke ends remote reads. The memory stays.
+func (s *slabMemory) revoke() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.ahead.Wait()
+	for _, r := range s.regions {
+		_ = r.Revoke() // Closing it tells the error.
+	}
+}
+
+// close unregisters and frees the memory, which the first region may own.
+func (s *slabMemory) close() {
+	s.revoke()
 	for _, r := range slices.Backward(s.regions) {
 		r.Close()
 	}

@@ -4,63 +4,19 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/soft"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// pinning is a device that pins the memory that it registers, as cards do, up to
-// its limit.
-type pinning struct {
-	rdma.Device
-	mu    sync.Mutex
-	limit int   // bytes of one region
-	sizes []int // of regions of memory
-}
-
-func (p *pinning) Info() rdma.Info {
-	i := p.Device.Info()
-	i.Pins = true
-	return i
-}
-
-var errPinned = errors.New("RLIMIT_MEMLOCK")
-
-func (p *pinning) RegisterMemory(mem []byte, access rdma.Access) (rdma.Region, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(mem) > p.limit {
-		return nil, errPinned
-	}
-	p.sizes = append(p.sizes, len(mem))
-	return p.Device.(rdma.MemoryRegistrar).RegisterMemory(mem, access)
-}
-
-func (p *pinning) may(limit int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.limit = limit
-}
-
 // startPinning starts a server whose device of a transport pins memory.
-func startPinning(t *testing.T, of string, transports ...string) (*Server, *pinning) {
-	p := &pinning{limit: 1 << 30}
-	s := startServer(t, WithServerHooks(Options{Transports: transports, SlabBytes: 64 << 20}, func(h *wire.ServerHooks) {
-		h.FirstPinned = 1 << 20
-		h.Wrap = func(d rdma.Device) rdma.Device {
-			if d.Info().Provider != of {
-				return d
-			}
-			p.Device = d
-			return p
-		}
-	}))
+func startPinning(t *testing.T, of string, transports ...string) (*Server, *catfishtest.Pinning) {
+	p := catfishtest.NewPinning(nil)
+	s := startServer(t, WithServerHooks(Options{Transports: transports, SlabBytes: 64 << 20}, p.Hooks(of)))
 	return s, p
 }
 
@@ -74,8 +30,8 @@ func TestSlabGrows(t *testing.T) {
 	for _, transports := range cases {
 		of := transports[0]
 		s, p := startPinning(t, of, transports...)
-		if !slices.Equal(p.sizes, []int{1 << 20}) {
-			t.Fatalf("registered at first: %d", p.sizes)
+		if !slices.Equal(p.Sizes(), []int{1 << 20}) {
+			t.Fatalf("registered at first: %d", p.Sizes())
 		}
 		writer := dial(t, s, client.Options{Transport: of, Fabric: testFabric, Policy: "fast"})
 		reader := dial(t, s, client.Options{Transport: of, Fabric: testFabric, Policy: "offload-cached"})
@@ -95,7 +51,7 @@ func TestSlabGrows(t *testing.T) {
 		}
 		for i := range 100 {
 			insert()
-			if i%raceFactor > 0 {
+			if i%catfishtest.RaceFactor > 0 {
 				continue
 			}
 			for _, c := range []*client.Client{reader, local} {
@@ -105,20 +61,18 @@ func TestSlabGrows(t *testing.T) {
 				}
 			}
 		}
-		p.mu.Lock()
-		sizes := slices.Clone(p.sizes)
-		p.mu.Unlock()
+		sizes := p.Sizes()
 		for i, n := range sizes {
 			if n != 1<<20<<i {
 				t.Fatalf("registered %d", sizes)
 			}
 		}
-		used := s.colls.all()[0].tree.Stats().UsedBytes
+		used := tree(t, s).Stats().UsedBytes
 		if last := int64(sizes[len(sizes)-1]); len(sizes) < 3 || used > last || last > 4*used {
 			t.Errorf("%d bytes are used, registered were %d", used, sizes)
 		}
 		// Each growth costs a client one search that it cannot offload.
-		if got := reader.Counters(); got.OffloadedSearches < 90/raceFactor || got.FellBack < 2 || got.FellBack > uint64(len(sizes)) || got.Reconnects > 0 {
+		if got := reader.Counters(); got.OffloadedSearches < 90/catfishtest.RaceFactor || got.FellBack < 2 || got.FellBack > uint64(len(sizes)) || got.Reconnects > 0 {
 			t.Errorf("%d searches offloaded, %d fell back, %d reconnects", got.OffloadedSearches, got.FellBack, got.Reconnects)
 		}
 	}
@@ -128,7 +82,7 @@ func TestSlabGrows(t *testing.T) {
 // nothing; searches and deletes continue, and so do writes when there is room again.
 func TestSlabCannotGrow(t *testing.T) {
 	s, p := startPinning(t, model.TransportSoft, model.TransportSoft)
-	p.may(1 << 20)
+	p.May(1 << 20)
 	c := dial(t, s, client.Options{Transport: model.TransportSoft, Policy: "fast"})
 	n := 0
 	insert := func() error {
@@ -143,10 +97,10 @@ func TestSlabCannotGrow(t *testing.T) {
 	for err == nil && n < 100_000 {
 		err = insert()
 	}
-	if !errors.Is(err, rstar.ErrSlabFull) || !strings.Contains(err.Error(), errPinned.Error()) {
+	if !errors.Is(err, rstar.ErrSlabFull) || !strings.Contains(err.Error(), catfishtest.ErrPinned.Error()) {
 		t.Fatalf("after %d inserts: %v", n, err)
 	}
-	tree := s.colls.all()[0].tree
+	tree := tree(t, s)
 	if used := tree.Stats().UsedBytes; used < 1<<20*3/4 {
 		t.Errorf("%d bytes are used of %d", used, 1<<20)
 	}
@@ -159,7 +113,7 @@ func TestSlabCannotGrow(t *testing.T) {
 			t.Fatalf("delete %d: %t, %v", id, ok, err)
 		}
 	}
-	p.may(1 << 30)
+	p.May(1 << 30)
 	for range 10_000 {
 		if err := insert(); err != nil {
 			t.Fatal(err)
@@ -179,7 +133,7 @@ func TestSlabPinsAheadOnce(t *testing.T) {
 	}
 	defer dev.Close()
 	for range 20 { // the pinning goroutine may be quick
-		p := &pinning{Device: dev, limit: 1 << 30}
+		p := catfishtest.NewPinning(dev)
 		var s slabMemory
 		if err := s.make([]*fabric{{name: model.TransportSoft, dev: p}}, "default", 64<<20, 1<<20); err != nil {
 			t.Fatal(err)
@@ -190,20 +144,20 @@ func TestSlabPinsAheadOnce(t *testing.T) {
 			}
 		}
 		s.ahead.Wait()
-		if !slices.Equal(p.sizes, []int{1 << 20, 2 << 20}) {
-			t.Errorf("registered %d", p.sizes)
+		if !slices.Equal(p.Sizes(), []int{1 << 20, 2 << 20}) {
+			t.Errorf("registered %d", p.Sizes())
 		}
 		if _, err := s.grow(2 << 20); err != nil { // starts another region, perhaps too late
 			t.Fatal(err)
 		}
 		s.close()
-		n := len(p.sizes)
+		n := len(p.Sizes())
 		if usable, err := s.grow(2 << 20); usable < 2<<20 || err != nil {
 			t.Errorf("after close: %d, %v", usable, err)
 		}
 		s.ahead.Wait()
-		if len(p.sizes) != n {
-			t.Errorf("registered after close: %d", p.sizes)
+		if len(p.Sizes()) != n {
+			t.Errorf("registered after close: %d", p.Sizes())
 		}
 	}
 }

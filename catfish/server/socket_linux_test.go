@@ -6,24 +6,20 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
 )
 
-// place makes a directory with this mode, whatever the umask.
-func place(t *testing.T, mode fs.FileMode) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := os.Chmod(dir, mode); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
+var (
+	asUser = catfishtest.AsUser
+	openUp = catfishtest.OpenUp
+	place  = catfishtest.Place
+)
+
+const stranger = catfishtest.Stranger
 
 func permOf(t *testing.T, path string) fs.FileMode {
 	t.Helper()
@@ -99,44 +95,6 @@ func TestHijackedSocketDir(t *testing.T) {
 	}
 	if err := me.makeDir(at("mine"), 0o700); err != nil || permOf(t, at("mine")) != 0o750 {
 		t.Errorf("narrowed below another server's: %v, mode %04o", err, permOf(t, at("mine")))
-	}
-}
-
-// asUser runs f on a thread of another user, so that the kernel makes that user
-// the owner of the sockets that f makes. The thread ends with f.
-func asUser(t *testing.T, uid int, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		if os.Getenv("CATFISH_NO_SKIP") == "1" {
-			t.Fatal("needs root, to be another user")
-		}
-		t.Skip("needs root, to be another user")
-	}
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked
-		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid))
-		if errno == 0 {
-			f()
-			done <- nil
-			return
-		}
-		done <- errno
-	}()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-}
-
-const stranger = 54321
-
-// openUp lets other users enter the directories above a test's.
-func openUp(t *testing.T, dir string) {
-	t.Helper()
-	for d := filepath.Dir(dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"net"
 
-	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
 )
 
 func defaultSocket(net.Addr, fs.FileMode) (string, error) { return "", shm.ErrUnsupported }

@@ -6,9 +6,9 @@ import (
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
@@ -34,32 +33,33 @@ func (s *Server) Stats() model.ServerStats {
 		st.Transports = append(st.Transports, t)
 	}
 	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgetStats()
-	st.Recording, st.Loading = s.Recording(), s.colls.loading()
-	if kept, err := s.features.ready(); err == nil {
-		counts := kept.Stats()
+	st.Recording, st.Loading = s.Recording(), s.loading()
+	if s.store.Ready() == nil {
+		counts := s.store.Stats()
 		st.Store = &counts
 	}
-	for _, c := range s.colls.named() {
-		if c.features != nil {
+	for _, c := range s.store.All() {
+		switch {
+		case c.Features != nil:
 			if st.Features == nil {
 				st.Features = map[string]model.FeaturesStats{}
 			}
-			st.Features[c.name] = c.featuresStats()
-			continue
-		}
-		if c.records != nil {
+			st.Features[c.Name] = featuresStats(c)
+		case c.Records != nil:
 			if st.Records == nil {
 				st.Records = map[string]model.RecordsStats{}
 			}
-			st.Records[c.name] = c.recordsStats()
-			continue
-		}
-		st.Collections[c.name] = c.tree.Stats()
-		if c.boxes != nil {
-			st.Kept = append(st.Kept, c.name)
+			st.Records[c.Name] = recordsStats(c)
+			if c.Kept != nil {
+				st.Kept = append(st.Kept, c.Name)
+			}
+		default:
+			st.Collections[c.Name] = c.Tree.Stats()
+			if c.Boxes != nil {
+				st.Kept = append(st.Kept, c.Name)
+			}
 		}
 	}
-	slices.Sort(st.Kept)
 	return st
 }
 

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,27 +12,31 @@ import (
 
 // TestSwapTwice: a second swap of a name waits for the leases that the first one waits for.
 func TestSwapTwice(t *testing.T) {
-	const lease = time.Hour
-	s := startServer(t, WithServerHooks(Options{}, func(h *wire.ServerHooks) { h.NameLease = lease }))
+	s := startServer(t, WithServerHooks(Options{}, func(h *wire.ServerHooks) { h.NameLease = time.Hour }))
 	for _, name := range []string{"a", "b", "c"} {
 		if _, err := s.CreateFeatures(name, model.FeaturesOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	swap := func() error { return nil } // The store's part does not matter here.
-	if until, err := s.colls.swap(s, "b", "c", swap); until != 0 || err != nil {
-		t.Fatalf("no client has opened either: %v, %v", until, err)
+	if err := s.SwapCollections(t.Context(), "b", "c"); err != nil {
+		t.Fatalf("no client has opened either: %v", err)
 	}
-	a, err := s.colls.byName("a")
+	a, err := s.store.Lookup("a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.open(model.TransportSHM)
-	opened := time.Duration(a.opened.Load())
+	opened(a, model.TransportSHM)
+	since := attachedTo(a).opened.Load()
+	ended, end := context.WithCancel(t.Context())
+	end()
 	for _, other := range []string{"b", "c"} {
-		until, err := s.colls.swap(s, "a", other, swap)
-		if err != nil || until < opened+lease {
-			t.Fatalf("swapped with %s: until %v, %v, want %v", other, until, err, opened+lease)
+		if err := s.SwapCollections(ended, "a", other); !errors.Is(err, context.Canceled) {
+			t.Fatalf("swapped with %s: %v, want the end of the wait", other, err)
 		}
+		now, err := s.store.Lookup("a")
+		if err != nil || now == a || attachedTo(now).opened.Load() != since {
+			t.Fatalf("swapped with %s: %v, opened at %d, want %d", other, err, attachedTo(now).opened.Load(), since)
+		}
+		a = now
 	}
 }

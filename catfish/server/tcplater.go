@@ -14,7 +14,7 @@ import (
 // Replies of a plain socket
 //
 // The socket's goroutine, the reader, reads requests and answers them in order.
-// If a request is answered by a reply (later.go), the reader only begins it. The
+// If a request is answered by a reply (task.go), the reader only begins it. The
 // reply may come at any time, from any goroutine, in whole frames between other
 // whole frames. So the socket has an owner, which alone may write:
 //
@@ -109,7 +109,7 @@ func (a *socketAnswers) later(id uint64, keeps int) (socketLater, error) {
 	return socketLater{a, i, s.turn}, nil
 }
 
-// respond is lateAnswer.respond.
+// respond is reply.respond.
 func (l socketLater) respond(kind fastmsg.Kind, p []byte) bool {
 	a := l.of
 	kind, p = wire.FitReply(kind, p)

@@ -43,18 +43,13 @@ func (s *Server) serveTCP(c net.Conn) {
 		return
 	}
 	defer s.untrack(c)
-	var client uint32
-	if s.rec != nil {
-		client = s.rec.Client()
-	}
 	account := s.budgets.answers.Open(limits.SourceOf(c.RemoteAddr()), func(error) { c.Close() })
-	in, out, peer := newRequestReader(c), newPacedWriter(c), &tcpPeer{c: c}
+	in, out, peer := newRequestReader(c), newPacedWriter(c), &peer{name: func() string { return c.RemoteAddr().String() }, client: s.RecordClient()}
 	if counted, ok := c.(*countedConn); ok && counted.guard != nil {
 		peer.guard = counted.guard
 		defer peer.guard.principal.OnEnd(func() { c.Close() })()
 	}
-	defer peer.uploads.close(&s.uploads)
-	defer peer.watches.close(&s.watchSets)
+	defer peer.close(s)
 	late := newSocketAnswers(c, out, account)
 	var w *tcpWork // nil while no request is waiting
 	mine := false  // whether w owns the socket (tcplater.go)
@@ -63,14 +58,14 @@ func (s *Server) serveTCP(c net.Conn) {
 		if err == nil {
 			s.tcpRequests.Add(1)
 			if w == nil {
-				w = s.takeWork(out, peer, client)
+				w = s.takeWork(out, peer, account)
 			}
 			// The answers to pipelined requests share one system call.
 			last := !in.more()
-			err = w.answer(kind, id, p, account, last)
+			err = w.answer(kind, id, p, last)
 			mine = w.to.owned
 			if last {
-				s.putWork(w, account)
+				s.putWork(w)
 				w = nil
 			}
 		}

@@ -2,46 +2,25 @@ package server
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
-// logLines is a log that tests read.
-type logLines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logLines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logLines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-func (l *logLines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
-
 // socketServer serves one pipe as a plain socket, without collections.
-func socketServer(t *testing.T) (c net.Conn, log *logLines, ended chan struct{}) {
-	log, ended = &logLines{}, make(chan struct{})
-	s := &Server{tcpConns: map[net.Conn]bool{}, log: log.logger()}
+func socketServer(t *testing.T) (c net.Conn, log *catfishtest.LogLines, ended chan struct{}) {
+	log, ended = &catfishtest.LogLines{}, make(chan struct{})
+	s := &Server{store: new(store.Store), tcpConns: map[net.Conn]bool{}, log: log.Logger()}
 	c, end := net.Pipe()
 	t.Cleanup(func() { c.Close() })
 	go func() {

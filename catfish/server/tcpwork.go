@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"net"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
@@ -21,15 +20,17 @@ import (
 // client that does not take its answer keeps it.
 type tcpWork struct {
 	service
-	to   *answerWriter
-	held int64 // counted in the budget
+	to      *answerWriter
+	from    *peer
+	account limits.Holder // of the connection
+	held    int64         // counted in the budget
 }
 
 // keptWork is how much a tcpWork holds uncounted, besides to; most hold no more.
 const keptWork = 64 << 10
 
 // takeWork returns a tcpWork for a connection.
-func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWork {
+func (s *Server) takeWork(out *pacedWriter, from *peer, account limits.Holder) *tcpWork {
 	w, _ := s.tcpWork.Get().(*tcpWork)
 	if w == nil {
 		w = &tcpWork{to: newAnswerWriter(out)}
@@ -37,42 +38,61 @@ func (s *Server) takeWork(out *pacedWriter, peer *tcpPeer, client uint32) *tcpWo
 	} else {
 		w.to.reset(out)
 	}
-	w.peer, w.uploads, w.watches, w.client, w.guard = peer, &peer.uploads, &peer.watches, client, peer.guard
+	w.from, w.account = from, account
 	return w
 }
 
 // putWork takes back a tcpWork that takeWork returned.
-func (s *Server) putWork(w *tcpWork, h limits.Holder) {
-	h.Give(w.held)
-	w.held, w.peer, w.uploads, w.watches, w.guard = 0, nil, nil, nil, nil
+func (s *Server) putWork(w *tcpWork) {
+	w.account.Give(w.held)
+	w.held, w.from, w.account = 0, nil, nil
 	w.to.reset(nil)
 	w.trim()
 	s.tcpWork.Put(w)
 }
 
 // answer makes and sends an answer. An error means that the connection is lost.
-func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h limits.Holder, flush bool) error {
-	kind, answer, rest := w.process(kind, p)
-	if p := w.takePending(); p != nil {
-		return w.beginLater(id, p, flush)
+func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, flush bool) error {
+	kind, answer, t := w.process(w.from, kind, p)
+	answer, err := w.count(answer)
+	if t != nil {
+		return w.begin(id, t, flush)
 	}
-	answer, err := w.count(h, answer)
-	if rest == nil {
-		if err != nil {
-			kind, answer = wire.KindFailure, wire.AppendFailure(nil, err, 0)
-		}
-		kind, answer = wire.FitReply(kind, answer)
-		return w.to.write(kind, id, answer, flush)
+	if err != nil {
+		kind, answer = wire.KindFailure, wire.AppendFailure(nil, err, 0)
 	}
-	if rest.value != nil {
-		return w.sendValue(id, rest, h)
+	kind, answer = wire.FitReply(kind, answer)
+	return w.to.write(kind, id, answer, flush)
+}
+
+// begin begins a task of a plain socket.
+func (w *tcpWork) begin(id uint64, t *task, flush bool) error {
+	if t.steps != nil {
+		return w.finish(id, t, flush)
 	}
-	defer rest.end(h)
-	if err := w.s.search(w.source(), rest, h); err != nil {
+	l, err := w.to.paced.answers.later(id, t.keeps)
+	if err != nil {
+		return w.to.write(wire.KindFailure, id, wire.AppendFailure(nil, err, t.done), flush)
+	}
+	t.begin(reply{socket: l}, &w.writes)
+	w.writes.Submit()
+	if flush {
+		return w.to.flush() // sends the answers before it
+	}
+	return nil
+}
+
+// finish makes all steps of a plain socket's task, and sends the answer.
+func (w *tcpWork) finish(id uint64, t *task, flush bool) error {
+	defer t.release(w.account)
+	err := t.hold(w.account)
+	for err == nil && !t.ready {
+		err = w.s.inSlot(t.source, func() error { return t.step(w.account, stepNodes) })
+	}
+	if err != nil {
 		return w.to.write(wire.KindFailure, id, wire.AppendFailure(nil, err, 0), flush)
 	}
-	w.recordRead(&rest.req, rest.scan.Count())
-	if err := w.send(id, rest, h); err != nil {
+	if err := w.send(id, t); err != nil {
 		return err
 	}
 	return w.to.flush()
@@ -81,23 +101,23 @@ func (w *tcpWork) answer(kind fastmsg.Kind, id uint64, p []byte, h limits.Holder
 // sendsPerTurn is how many pieces are made and sent in a scheduling slot: some 60 us.
 const sendsPerTurn = 4
 
-// send sends a long answer in scheduling slots, alternating with other requests. It
+// send sends a large answer in scheduling slots, alternating with other requests. It
 // waits for its client outside of the slots.
-func (w *tcpWork) send(id uint64, l *long, h limits.Holder) error {
-	w.to.begin(wire.KindReply, id, l.bytes())
+func (w *tcpWork) send(id uint64, t *task) error {
+	w.to.begin(wire.KindReply, id, t.steps.bytes())
 	last, left := false, []byte(nil)
-	pieces := func() {
-		for n := 0; n < sendsPerTurn && !last && len(left) == 0; n++ {
-			w.out, last = l.piece(h, w.out[:0])
-			left = w.out[w.to.paced.try(w.out):]
-		}
-	}
 	for {
 		if err := w.to.push(left); err != nil || last {
 			return err
 		}
 		left = nil
-		if err := w.s.turns.RunStep(w.s.ctx, w.source(), pieces); err != nil {
+		err := w.s.turns.RunStep(w.s.ctx, t.source, func() {
+			for n := 0; n < sendsPerTurn && !last && len(left) == 0; n++ {
+				w.out, last = t.piece(w.account, w.out[:0])
+				left = w.out[w.to.paced.try(w.out):]
+			}
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -106,25 +126,15 @@ func (w *tcpWork) send(id uint64, l *long, h limits.Holder) error {
 // count adjusts the budget to the size of the buffers, and returns the answer. If
 // the budget refuses the buffers, a small answer is copied out of them. The answers
 // to writes, which then are complete, are always small enough.
-func (w *tcpWork) count(h limits.Holder, answer []byte) ([]byte, error) {
+func (w *tcpWork) count(answer []byte) ([]byte, error) {
 	held := w.buffered() - keptWork
 	if held <= w.held {
 		return answer, nil // the surplus is given back soon
 	}
-	err := limits.Hold(h, w.s, &w.held, held)
+	err := limits.Hold(w.account, w.s, &w.held, held)
 	if err != nil && len(answer) <= keptWork { // the buffers grew for other answers
 		answer, err = bytes.Clone(answer), nil
 		w.release()
 	}
 	return answer, err
 }
-
-// tcpPeer is the peer of a plain socket.
-type tcpPeer struct {
-	c       net.Conn
-	uploads uploadSet
-	watches watchSet
-	guard   *guard
-}
-
-func (p *tcpPeer) Peer() string { return p.c.RemoteAddr().String() }

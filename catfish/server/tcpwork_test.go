@@ -128,7 +128,7 @@ func TestRefusedAnswer(t *testing.T) {
 		if kind, b := ask(wire.KindSearch, search[wire.FrameBytes:]); kind != wire.KindFailure || !errors.Is(wire.GetFailure(b), model.ErrBusy) {
 			t.Fatalf("answer of kind %d, %d bytes", kind, len(b))
 		}
-		w := s.takeWork(&pacedWriter{c: c}, &tcpPeer{c: c}, 0)
+		w := s.takeWork(&pacedWriter{c: c}, new(peer), nil)
 		w.out = make([]byte, 0, wire.KeepBytes)
 		s.tcpWork.Put(w)
 		item := wire.AppendItem(wire.AppendHead(nil, 0, 0), rstar.Item{Rect: square(7, 7), ID: 1})

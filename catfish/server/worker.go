@@ -11,16 +11,14 @@ import (
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/internal/recording"
 	"github.com/catfish-index/catfish/internal/wire"
-	"github.com/catfish-index/catfish/store"
 )
 
 // handler is the fastmsg.BatchHandler of a worker. Each worker has its own.
 type handler struct {
 	service
 	heartbeats *heartbeat.Sender
-	over       func()       // called when a connection has ended, if not nil
-	keyEnds    uint64       // of keys, as of the last tick
-	writes     store.Writes // made in this turn
+	over       func() // called when a connection has ended, if not nil
+	keyEnds    uint64 // of keys, as of the last tick
 }
 
 // Opened subscribes the connection to heartbeats at the interval that its
@@ -31,7 +29,7 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	if interval == 0 {
 		interval = h.s.opts.HeartbeatInterval
 	}
-	peer := &peer{sub: h.heartbeats.Add(c, interval)}
+	peer := &peer{name: c.Peer, sub: h.heartbeats.Add(c, interval)}
 	if h.s.access != nil {
 		// nil, if the key became invalid after answerHello: then each request fails.
 		peer.guard, _ = h.s.access.byTicket(wire.TicketOf(hello))
@@ -50,38 +48,19 @@ func (h *handler) Opened(c *fastmsg.Conn) {
 	}
 }
 
-// peer is the state of a connection that belongs to the handler.
-type peer struct {
-	sub    *heartbeat.Subscription
-	client uint32 // its number in the recording
-	long   *long  // the request that is answered in steps, nil: none
-	// uploads are the values that the peer puts in parts.
-	uploads uploadSet
-	watches watchSet
-	guard   *guard // of its requests, if the server has keys
-}
-
-// serves sets the client whose request is served next.
-func (h *handler) serves(c *fastmsg.Conn) {
+// serves returns the client whose request is served next.
+func (h *handler) serves(c *fastmsg.Conn) *peer {
 	p := c.Context.(*peer) // Opened has set it.
-	h.peer, h.uploads, h.watches, h.guard = c, &p.uploads, &p.watches, p.guard
 	if h.heartbeats.Resting() > 0 {
-		h.heartbeats.Wake(c.Context.(*peer).sub)
+		h.heartbeats.Wake(p.sub)
 	}
-	if h.s.rec != nil {
-		h.client = c.Context.(*peer).client
-	}
+	return p
 }
 
 func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
-	h.serves(c)
-	kind, answer, rest := h.process(m.Kind, m.Payload)
-	if rest != nil {
-		h.begins(c, m.ID, rest)
-		return
-	}
-	if p := h.takePending(); p != nil {
-		h.beginLater(c, m.ID, p)
+	kind, answer, t := h.process(h.serves(c), m.Kind, m.Payload)
+	if t != nil {
+		h.begin(c, m.ID, t)
 		return
 	}
 	c.Respond(kind, m.ID, answer)
@@ -91,11 +70,10 @@ func (h *handler) Serve(c *fastmsg.Conn, m fastmsg.Message) {
 func (h *handler) Closed(c *fastmsg.Conn, err error) {
 	if p, ok := c.Context.(*peer); ok {
 		h.heartbeats.Remove(p.sub)
-		if p.long != nil {
-			h.ends(c, p.long)
+		if p.task != nil {
+			h.ends(c, p.task)
 		}
-		p.uploads.close(&h.s.uploads)
-		p.watches.close(&h.s.watchSets)
+		p.close(h.s)
 	}
 	if h.tap != nil {
 		h.tap.HandOver() // If this was the last connection, no more ticks come.
@@ -115,7 +93,7 @@ func (s *Server) newWorker(f *fabric, number int, over func()) (_ *worker, err e
 		tick, phases = s.opts.HeartbeatInterval, 1
 	}
 	h.heartbeats, err = heartbeat.NewSender(f.dev, heartbeat.SenderConfig{
-		Load: s.monitor.Load, TickEvery: tick, Phases: phases, RestInterval: wire.RestInterval,
+		Load: s.load, TickEvery: tick, Phases: phases, RestInterval: wire.RestInterval,
 	})
 	if err != nil {
 		return nil, err
@@ -216,6 +194,17 @@ func newMonitor(s *Server) (*heartbeat.Monitor, error) {
 		n = runtime.NumCPU()
 	}
 	return heartbeat.NewMonitor(heartbeat.MonitorConfig{Work: s.work, Workers: n})
+}
+
+// load is what heartbeats carry: with the lease, if the server is a member of a group.
+func (s *Server) load() heartbeat.Load {
+	l := s.monitor.Load()
+	if s.opts.member.on {
+		if m, ok := s.store.Standing(); ok {
+			l.Numbers = [2]uint64{m.Lease.Term, uint64(m.Lease.Until)}
+		}
+	}
+	return l
 }
 
 // work returns the sum of the work of all workers, also of those that ended.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/client"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // lines is a logger's output, which a test can wait for.

@@ -8,19 +8,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/client"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
-
-// eventually polls a condition.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	// With a pause, because the awaited work needs the processor.
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(100 * time.Microsecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
 
 // TestConnectionWorkersAreBounded: a client beyond the limit gets the reason as an
 // error, and is served when another has disconnected.

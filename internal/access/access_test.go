@@ -493,3 +493,42 @@ func TestRolesOfBadNames(t *testing.T) {
 		}
 	}
 }
+
+// The key of a member is for its group, and for no collection; no role for collections
+// makes a key that of a member.
+func TestReplica(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keys")
+	_, member := add(t, file, Entry{Name: "n1", Roles: []string{"maps:replica"}})
+	_, any := add(t, file, Entry{Name: "n2", Roles: []string{"*:replica"}})
+	_, admin := add(t, file, Entry{Name: "admin", Roles: []string{"*:admin", "maps:read"}})
+	_, both := add(t, file, Entry{Name: "both", Roles: []string{"maps:replica", "cafes:read"}})
+	k := open(t, file, new(clock))
+	for _, c := range []struct {
+		key, group string
+		want       error
+	}{
+		{member, "maps", nil},
+		{member, "maps2", ErrPermission},
+		{member, "", ErrPermission},
+		{any, "maps", nil},
+		{admin, "maps", ErrPermission},
+		{both, "maps", nil},
+	} {
+		p, err := k.Authenticate(c.key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.CheckReplica(c.group); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("key %s, group %q: %v, want %v", p.Name(), c.group, err, c.want)
+		}
+	}
+	for key, want := range map[string]Role{member: None, any: None, both: None} {
+		p, err := k.Authenticate(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := p.Role("maps"); r != want {
+			t.Errorf("key %s has role %v for a collection of the group's name", p.Name(), r)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -60,7 +61,7 @@ func NewKey(e Entry) (Entry, string, error) {
 	sum := sha256.Sum256([]byte(key))
 	e.Hash = hashPrefix + hex.EncodeToString(sum[:])
 	r, err := e.rule()
-	for _, g := range r.grants {
+	for _, g := range slices.Concat(r.grants, r.groups) {
 		if bad := names.CheckPattern(g.pattern); bad != nil {
 			err = cmp.Or(err, fmt.Errorf("key %s: role %s:%v: %w", e.ID, names.Text(g.pattern), g.role, bad))
 		}
@@ -80,7 +81,8 @@ func cutKey(key string) (id string, ok bool) {
 // rule is a checked entry.
 type rule struct {
 	hash    [sha256.Size]byte
-	grants  []grant
+	grants  []grant   // for collections
+	groups  []grant   // of role Replica
 	expires time.Time // zero: never
 }
 
@@ -108,7 +110,11 @@ func (e *Entry) rule() (r rule, err error) {
 		if err != nil {
 			return r, fmt.Errorf("key %s: %w", e.ID, err)
 		}
-		r.grants = append(r.grants, g)
+		if g.role == Replica {
+			r.groups = append(r.groups, g)
+		} else {
+			r.grants = append(r.grants, g)
+		}
 	}
 	if !(e.Rate >= 0 && e.Rate <= maxRate) || e.Burst < 0 || e.Burst > maxBurst {
 		return r, fmt.Errorf("key %s: rate %g and burst %d, want 0..%g and 0..%d", e.ID, e.Rate, e.Burst, maxRate, maxBurst)

@@ -56,6 +56,15 @@ func (p *Principal) CheckRole(has Role, collection string, need Role) error {
 	return fmt.Errorf("%w: key %s has role %v for collection %.200q, want %v", ErrPermission, p.ID(), has, collection, need)
 }
 
+// CheckReplica returns an error that wraps ErrPermission unless the key is that of a member
+// of a group. No role for collections makes it one.
+func (p *Principal) CheckReplica(group string) error {
+	if roleOf(p.rule.groups, group) == Replica {
+		return nil
+	}
+	return fmt.Errorf("%w: key %s has not the role %.200q", ErrPermission, p.ID(), group+":replica")
+}
+
 // Admit accepts a request, or returns a *RateLimitedError. The error wraps
 // ErrUnauthenticated if the key has ended.
 func (p *Principal) Admit() error {

@@ -17,9 +17,12 @@ const (
 	Read       // search, count, get, watch; open it for offloading
 	Write      // put, move and delete objects
 	Admin      // create and drop it
+	// Replica is none of these: the key is that of a member of groups of servers, and its
+	// patterns are names of groups. Another member gives it the whole store.
+	Replica
 )
 
-var roleNames = [...]string{"none", "read", "write", "admin"}
+var roleNames = [...]string{"none", "read", "write", "admin", "replica"}
 
 func (r Role) String() string {
 	if int(r) < len(roleNames) {
@@ -42,11 +45,11 @@ const (
 	maxGrants = 256
 )
 
-// parseGrant reads "cafes:read", "eu-*:write" or "*:admin".
+// parseGrant reads "cafes:read", "eu-*:write", "*:admin" or "group:replica".
 func parseGrant(s string) (grant, error) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
-		return grant{}, fmt.Errorf("role %.200q, want COLLECTION:read, :write or :admin", s)
+		return grant{}, fmt.Errorf("role %.200q, want COLLECTION:read, :write, :admin, or GROUP:replica", s)
 	}
 	g := grant{pattern: s[:i]}
 	if n := len(g.pattern); n == 0 || n > maxPattern {
@@ -55,13 +58,13 @@ func parseGrant(s string) (grant, error) {
 	if star := strings.IndexByte(g.pattern, '*'); star >= 0 && star != len(g.pattern)-1 {
 		return g, fmt.Errorf("role %.200q: * stands at the end only", s)
 	}
-	for r := Read; r <= Admin; r++ {
+	for r := Read; r <= Replica; r++ {
 		if s[i+1:] == roleNames[r] {
 			g.role = r
 			return g, nil
 		}
 	}
-	return g, fmt.Errorf("role %.200q: %q is none of read, write, admin", s, s[i+1:])
+	return g, fmt.Errorf("role %.200q: %q is none of read, write, admin, replica", s, s[i+1:])
 }
 
 func (g grant) matches(collection string) bool {

@@ -56,6 +56,26 @@ func (s *Server) Config() *tls.Config {
 	}
 }
 
+// ConfigFor is Config for a listener whose clients speak a protocol that is none of HTTP's.
+func (s *Server) ConfigFor(protocol string) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c := s.present.Load().Clone()
+			c.NextProtos = []string{protocol}
+			return c, nil
+		},
+	}
+}
+
+// Peer is for a connection to another server of the same roots, whose certificate must be
+// for a name: both show their certificates. protocol is what both speak.
+func (s *Server) Peer(name, protocol string) *tls.Config {
+	p := s.present.Load()
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: p.Certificates, RootCAs: p.ClientCAs, ServerName: name,
+		NextProtos: []string{protocol}}
+}
+
 // Reload reads the files. An error, which wraps ErrFile, changes nothing.
 func (s *Server) Reload() error {
 	pair, err := tls.LoadX509KeyPair(s.files.Cert, s.files.Key)

@@ -153,3 +153,32 @@ func rename(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 }
+
+// Two servers of the same roots know each other, and no others.
+func TestPeer(t *testing.T) {
+	dir := t.TempDir()
+	ca, other := certstest.NewCA(t, dir, "ca"), certstest.NewCA(t, dir, "other")
+	server := func(by *certstest.CA, name string, serial int64, roots string) *Server {
+		cert, key := by.Issue(t, name, serial)
+		s, err := NewServer(Files{cert, key, roots}, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a, b, stranger := server(ca, "a", 1, ca.File), server(ca, "b", 2, ca.File), server(other, "s", 3, other.File)
+	open := server(other, "o", 4, "") // takes any client
+	if serial, err := handshake(t, a.ConfigFor("p"), b.Peer("localhost", "p")); err != nil || serial != 1 {
+		t.Errorf("certificate %d, %v", serial, err)
+	}
+	for name, c := range map[string]struct{ server, client *tls.Config }{
+		"a stranger's certificate": {a.ConfigFor("p"), stranger.Peer("localhost", "p")},
+		"a stranger that is asked": {open.ConfigFor("p"), b.Peer("localhost", "p")},
+		"no certificate":           {a.ConfigFor("p"), &tls.Config{RootCAs: a.present.Load().ClientCAs, ServerName: "localhost"}},
+		"a server of another kind": {a.ConfigFor("h2"), b.Peer("localhost", "p")},
+	} {
+		if _, err := handshake(t, c.server, c.client); err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/places"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // areaFlags say which features are wanted. A command that also searches boxes registers

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 )
 
 func newBackup(a *App) *cobra.Command {
@@ -71,7 +71,7 @@ func (a *App) backup(ctx context.Context, f *clientFlags, name string) error {
 		return a.json(b)
 	}
 	return a.Printf("backed up %s of %d collections, up to revision %d, in %s\n",
-		keptText(b.Features, b.Boxes), b.Collections, b.Revision, b.Dir)
+		keptText(store.Counts{Features: b.Features, Boxes: b.Boxes, Records: b.Records}), b.Collections, b.Revision, b.Dir)
 }
 
 // backupDir copies the data directory of a stopped server.
@@ -95,7 +95,7 @@ func (a *App) backupDir(asJSON bool, from, to string) (err error) {
 
 // tellReport prints the contents of a data directory.
 func (a *App) tellReport(asJSON bool, done, dir string, r disk.Report) error {
-	features, boxes := store.CountKept(r)
+	n := store.CountKept(r)
 	if asJSON {
 		type collection struct {
 			Name    string `json:"name"`
@@ -113,21 +113,28 @@ func (a *App) tellReport(asJSON bool, done, dir string, r disk.Report) error {
 			Collections []collection `json:"collections"`
 			Features    uint64       `json:"features"`
 			Boxes       uint64       `json:"boxes,omitempty"` // distinct ones
+			Records     uint64       `json:"records,omitempty"`
 			Bytes       uint64       `json:"bytes"`
 			First       uint64       `json:"first_revision"` // in the log
 			Last        uint64       `json:"last_revision"`
-		}{true, dir, r.Format, fmt.Sprintf("%x", r.Store), all, features, boxes, r.Bytes, r.First, r.Last})
+		}{true, dir, r.Format, fmt.Sprintf("%x", r.Store), all, n.Features, n.Boxes, n.Records, r.Bytes, r.First, r.Last})
 	}
 	return a.Printf("%s: %s, %s of %d collections, %s, log from revision %d to %d\n",
-		done, dir, keptText(features, boxes), len(r.Collections), sizeText(int64(r.Bytes)), r.First, r.Last)
+		done, dir, keptText(n), len(r.Collections), sizeText(int64(r.Bytes)), r.First, r.Last)
 }
 
-// keptText prints how many features and boxes are stored.
-func keptText(features, boxes uint64) string {
-	if boxes == 0 {
-		return fmt.Sprintf("%d features", features)
+// keptText prints how many features, boxes and records are stored.
+func keptText(n store.Counts) string {
+	text := fmt.Sprintf("%d features", n.Features)
+	switch {
+	case n.Boxes > 0 && n.Records > 0:
+		return fmt.Sprintf("%s, %d different boxes and %d records", text, n.Boxes, n.Records)
+	case n.Boxes > 0:
+		return fmt.Sprintf("%s and %d different boxes", text, n.Boxes)
+	case n.Records > 0:
+		return fmt.Sprintf("%s and %d records", text, n.Records)
 	}
-	return fmt.Sprintf("%d features and %d different boxes", features, boxes)
+	return text
 }
 
 func newRestore(a *App) *cobra.Command {

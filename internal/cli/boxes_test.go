@@ -26,7 +26,7 @@ func TestKeptBoxes(t *testing.T) {
 	clitest.Succeed(t, "delete", "--rect", "0,0,1,1", "--id", "1", "-s", addr, "-c", "roads")
 	clitest.Succeed(t, "collections", "create", "rivers", "--keep", "-s", addr)
 	clitest.Succeed(t, "load", csv, "-c", "rivers", "-s", addr)
-	clitest.Fail(t, ExitUsage, []string{"collections", "create", "x", "--keep", "--records", "-s", addr}, "--keep is for boxes")
+	clitest.Fail(t, ExitUsage, []string{"collections", "create", "x", "--keep", "--features", "-s", addr}, "--keep is for boxes and records")
 	if out := clitest.Succeed(t, "collections", "list", "-s", addr); !strings.Contains(out, "used, kept\n") {
 		t.Errorf("%s", out)
 	}

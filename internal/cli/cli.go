@@ -4,7 +4,7 @@
 //	root.go       the root command, and the helpers for flags that all commands share
 //	elsewhere.go  commands of catfish-bench, which catfish hands over
 //	errors.go     what is bad usage, hints, exit statuses
-//	serve*.go     the server; grpc.go, http.go, observed.go, keys.go: what it has beside
+//	serve*.go     the server; http.go: its flags of HTTP; keys.go: its keys
 //	client.go     the flags of all clients
 //	progress*.go  bars
 //

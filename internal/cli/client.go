@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // clientFlags are the flags of every command that connects to a server. The cache
@@ -25,12 +25,13 @@ type clientFlags struct {
 	searches                              bool           // it has registerSearch's flags
 	json                                  bool
 	keyFile                               string
+	readFrom                              string
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	f.flags = fs
-	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port, or host for port "+defaultPort)
+	fs.StringVarP(&f.server, "server", "s", defaultAddr, "server's host:port, or host for port "+defaultPort+"; of a group's members one or several: a,b,c")
 	fs.StringVarP(&f.collection, "collection", "c", catfish.DefaultCollection,
 		"collection on the server")
 	fs.StringVar(&f.transport, "transport", catfish.TransportAuto,
@@ -53,6 +54,9 @@ func (f *clientFlags) registerSearch(c *cobra.Command) {
 		"most bytes of the tree's inner nodes to keep when offloading; 0: what the policy does, -1: none")
 	fs.BoolVar(&f.trustCache, "trust-cache", false,
 		"do not validate kept nodes for a heartbeat interval: objects newer than that may be missed")
+	fs.StringVar(&f.readFrom, "read-from", "primary",
+		"which member of a group features are read at: primary, or any: a secondary if one is in sync, some 0.4 s behind at most")
+	Complete(c, "read-from", "primary", "any")
 	BackoffFlags(c, &f.backoff)
 }
 
@@ -65,7 +69,7 @@ func (f *clientFlags) dial(ctx context.Context, a *App) (*catfish.Client, error)
 	if f.dialTimeout <= 0 {
 		return nil, BadUsage("--dial-timeout is %v, want more than 0", f.dialTimeout)
 	}
-	addr, err := Endpoint("server", f.server, 1)
+	addr, err := endpoints("server", f.server)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +95,7 @@ func (f *clientFlags) dial(ctx context.Context, a *App) (*catfish.Client, error)
 			Key:       key,
 			Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
 			DialTimeout: f.dialTimeout, Logger: a.logger(),
-			CacheBytes: f.cacheBytes, TrustCache: f.trustCache, Backoff: f.backoff,
+			CacheBytes: f.cacheBytes, ReadFrom: f.readFrom, TrustCache: f.trustCache, Backoff: f.backoff,
 		})
 		return err
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 func newCollections(a *App) *cobra.Command {
@@ -20,7 +20,7 @@ func newCollections(a *App) *cobra.Command {
 		Short: "List, create and drop a server's collections",
 		Long: `List, create and drop a server's collections. What is created this way is
 gone when the server ends, but for features of a server with --data-dir, and
-boxes that are created with --keep;
+boxes and records that are created with --keep;
 'catfish serve --collection' names those that are there from its start, which
 cannot be dropped.`,
 		Example: `  catfish collections list
@@ -55,7 +55,7 @@ func newCollectionsList(a *App) *cobra.Command {
 				}{l})
 			}
 			st, err := cl.Stats(cmd.Context())
-			if err != nil {
+			if err != nil && !errors.Is(err, catfish.ErrSeveralGroups) { // Each of their servers has its limit.
 				return err
 			}
 			var b strings.Builder
@@ -100,14 +100,15 @@ bytes of UTF-8 without spaces, slashes and control characters, and neither . nor
 		Example: `  catfish collections create roads && catfish load --collection roads --file roads.csv
   catfish collections create cafes --features --title "Cafes of Andorra"
   catfish collections create roads --keep
-  catfish collections create --records sessions && catfish kv put --collection sessions 7 open`,
+  catfish collections create --records sessions && catfish kv put --collection sessions 7 open
+  catfish collections create --records --keep accounts`,
 		Args: Args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, name []string) error {
 			if records && features {
 				return BadUsage("--records and --features, want one of them")
 			}
-			if keep && (records || features) {
-				return BadUsage("--keep is for boxes; records are in memory alone, and features kept if the server has a --data-dir")
+			if keep && features {
+				return BadUsage("--keep is for boxes and records; features are kept if the server has a --data-dir")
 			}
 			if !features {
 				if err := NoUse(cmd.Flags(), "without --features", "planar", "title", "description"); err != nil {
@@ -139,6 +140,7 @@ bytes of UTF-8 without spaces, slashes and control characters, and neither . nor
 				about.Space = planarOptions(planar).Space
 				err = cl.CreateFeatures(cmd.Context(), name[0], about)
 			case records:
+				opts.Keep = keep
 				err = cl.CreateRecords(cmd.Context(), name[0], opts)
 			default:
 				err = cl.CreateBoxes(cmd.Context(), name[0], catfish.BoxesOptions{Keep: keep})
@@ -155,7 +157,7 @@ bytes of UTF-8 without spaces, slashes and control characters, and neither . nor
 	c.Flags().BoolVar(&planar, "planar", false, "with --features: x and y in any unit, which is also that of distances; else longitude and latitude, and metres")
 	c.Flags().StringVar(&about.Title, "title", "", "with --features: a title, for people")
 	c.Flags().StringVar(&about.Description, "description", "", "with --features: a description, for people")
-	c.Flags().BoolVar(&keep, "keep", false, "of boxes that are kept in the server's --data-dir")
+	c.Flags().BoolVar(&keep, "keep", false, "of boxes, or with --records of records, that are kept in the server's --data-dir")
 	c.Flags().BoolVar(&records, "records", false, "of records: values by key (catfish kv)")
 	c.Flags().IntVar(&opts.Items, "items", cuckoo.MaxItems,
 		"with --records: items a bucket of the key index; 1: the paper's table")

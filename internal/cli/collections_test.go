@@ -68,15 +68,15 @@ func TestNearestMaxDistance(t *testing.T) {
 func TestServeLoading(t *testing.T) {
 	a := &App{Err: io.Discard}
 	f := serveFlags{listen: "127.0.0.1:0", socketMode: "0600", transport: "auto", collections: []string{"roads", "default"}}
-	f.opts.ClientCollections = 1
+	f.opts.Server.ClientCollections = 1
 	f.flags = pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	o, err := f.options(a)
-	if err != nil || len(o.Loading) != 0 {
-		t.Fatalf("without data: %v, %v", o.Loading, err)
+	if err != nil || len(o.Server.Loading) != 0 {
+		t.Fatalf("without data: %v, %v", o.Server.Loading, err)
 	}
 	f.load = []string{"roads.csv"}
-	if o, err = f.options(a); err != nil || !slices.Equal(o.Loading, []string{"roads"}) {
-		t.Errorf("with data: %v, %v", o.Loading, err)
+	if o, err = f.options(a); err != nil || !slices.Equal(o.Server.Loading, []string{"roads"}) {
+		t.Errorf("with data: %v, %v", o.Server.Loading, err)
 	}
 }
 

@@ -99,7 +99,7 @@ at ('catfish check --data-dir').`,
 			if _, err := affinity.Parse(f.cpus); err != nil {
 				return BadUsage("%s: cpus: %w", files[0], err)
 			}
-			if _, err := f.guard.open(opts.Logger); err != nil {
+			if err := f.checkGuards(&opts); err != nil {
 				return fmt.Errorf("%s: %w", files[0], err)
 			}
 			return a.Printf("%s: %d settings, as serve wants them\n", files[0], n)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // convertible adds a command line that loads the file to the error of a file that is

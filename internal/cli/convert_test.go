@@ -7,7 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // TestLoadOtherCRS: a file that names another coordinate reference system, anywhere in

@@ -32,6 +32,12 @@ func TestElsewhere(t *testing.T) {
 	if _, code := p.Interrupt(t); code != 9 {
 		t.Errorf("interrupted: exit %d, want 9", code)
 	}
+	if err := os.Rename(filepath.Join(dir, "catfish-bench"), filepath.Join(dir, "catfish-coordinator")); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := clitest.Start(t, "coordinator", "--data-dir", "d").Wait(t); out != "coordinator --data-dir d\n" || code != 0 {
+		t.Errorf("coordinator: exit %d, printed %q", code, out)
+	}
 	t.Setenv("PATH", "/nowhere")
 	clitest.Fail(t, ExitFailure, []string{"bench", "run"}, "catfish bench", "catfish-bench", "make build")
 	if out := clitest.Succeed(t, "help", "demo"); !strings.Contains(out, "make build") {

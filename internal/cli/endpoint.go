@@ -38,6 +38,19 @@ func Endpoint(flag, addr string, least uint64) (string, error) {
 	return full, nil
 }
 
+// endpoints is Endpoint for the addresses of a server, or of several members of a group.
+func endpoints(flag, addrs string) (string, error) {
+	all := strings.Split(addrs, ",")
+	for i, a := range all {
+		full, err := Endpoint(flag, a, 1)
+		if err != nil {
+			return "", err
+		}
+		all[i] = full
+	}
+	return strings.Join(all, ","), nil
+}
+
 // CheckAddr checks the form of host:port. A listener may take port 0.
 func CheckAddr(flag, addr string, least uint64) error {
 	_, port, err := net.SplitHostPort(addr)

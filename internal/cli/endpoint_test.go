@@ -26,6 +26,11 @@ func TestEndpoint(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", typed, got, err, want)
 		}
 	}
+	for typed, want := range map[string]string{"a": "a:7119", "a,b:1,[::1]": "a:7119,b:1,[::1]:7119", "a,": "", "a b,c:0": ""} {
+		if got, err := endpoints("server", typed); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", typed, got, err, want)
+		}
+	}
 	if got, err := Endpoint("listen", "host:0", 0); got != "host:0" || err != nil {
 		t.Errorf("port 0 to listen on: %q, %v", got, err)
 	}

@@ -8,19 +8,21 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/daemon"
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/affinity"
-	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/policy"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/policy"
+	"github.com/catfish-index/catfish/internal/status"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 )
 
 // The exit statuses that scripts rely on.
@@ -95,11 +97,10 @@ func (p Program) exitCode(ctx context.Context, cmd *cobra.Command, err error, w 
 
 // hint says what the user can do about an error, where its text does not.
 func hint(err error) string {
+	var addr *daemon.AddrError
 	switch {
-	case errors.Is(err, errGRPC):
-		return "\nChoose another address with --grpc; port 0 takes any free one."
-	case errors.Is(err, ErrHTTP):
-		return "\nChoose another address with --http; port 0 takes any free one."
+	case errors.Is(err, syscall.EADDRINUSE) && errors.As(err, &addr):
+		return "\nChoose another address with --" + strings.ToLower(addr.Service) + "; port 0 takes any free one."
 	case errors.Is(err, fs.ErrPermission) && errors.Is(err, catfish.ErrNoServer):
 		return "\nThe server is there, but its unix socket is not open to you: --socket-mode" +
 			" of 'catfish serve' decides who may use shm. --transport soft needs no socket."
@@ -124,8 +125,6 @@ func hint(err error) string {
 		return "\nIt will be when the server has loaded it: try again then."
 	case errors.Is(err, catfish.ErrNotPermitted):
 		return notPermitted(err)
-	case errors.Is(err, errMetrics):
-		return "\nChoose another address with --metrics; port 0 takes any free one."
 	case errors.Is(err, errPprof):
 		return "\nChoose another address with --pprof; port 0 takes any free one."
 	case errors.Is(err, catfish.ErrUnauthenticated):
@@ -143,7 +142,7 @@ func hint(err error) string {
 		return "" // Part of the work was done.
 	case errors.Is(err, catfish.ErrUnknownOutcome):
 		return "\nThe write may or may not have happened: look before repeating it."
-	case catfish.RetrySafe(err) && passes(err):
+	case catfish.RetrySafe(err) && status.RetryOf(err) == status.Safe:
 		return "\nNothing was changed: it is safe to try again."
 	case catfish.RetrySafe(err):
 		return "\nNothing was changed."
@@ -167,17 +166,4 @@ func notPermitted(err error) string {
 		}
 	}
 	return ""
-}
-
-// passes reports whether the same command may succeed later.
-func passes(err error) bool {
-	for _, e := range []error{
-		catfish.ErrNotSent, catfish.ErrBusy, catfish.ErrNotReady, catfish.ErrRestarted, catfish.ErrRateLimited,
-		limits.ErrExceeded, fastmsg.ErrBusy, store.ErrPaused, store.ErrWatchLimit, store.ErrLagged,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return fastmsg.RetrySafe(err)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
+	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 // Error messages have no names of packages, types or fields.

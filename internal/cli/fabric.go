@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
-	"github.com/catfish-index/catfish/rdma/ofi"
 )
 
 // fabricOptions are the options of 'catfish fabric'.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // kernelDevice is an RDMA device that the system knows, whether libfabric

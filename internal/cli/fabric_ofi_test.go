@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/internal/cli/clitest"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // libfabric's tcp is tested when it is named, and the rows name it.

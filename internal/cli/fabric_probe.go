@@ -11,11 +11,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/rdma/shm"
-	"github.com/catfish-index/catfish/rdma/soft"
 )
 
 // fabricRow is a row of the self-test with a note on its meaning.

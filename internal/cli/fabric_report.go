@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // fabricReport is the result of 'catfish fabric' on this host.

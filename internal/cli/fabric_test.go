@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/internal/cli/clitest"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // decodeRows reads one row of the self-test per line.

@@ -7,17 +7,23 @@ import (
 	"syscall"
 )
 
-// onHangup makes SIGHUP reload keys and certificates, instead of ending the server:
-// init systems and log rotation send it for "reload", and a terminal when it closes.
-// If there is nothing to reload the log says so.
-func onHangup(log *slog.Logger, reload func() (nothing bool, err error)) (stop func()) {
+// catchHangup makes SIGHUP wait in the channel, instead of ending the process: init
+// systems and log rotation send it for "reload", and a terminal when it closes.
+func catchHangup() chan os.Signal {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
+	return hup
+}
+
+// onHangup makes each signal reload keys and certificates. If there is nothing to reload
+// the log says so.
+func onHangup(hup chan os.Signal, log *slog.Logger, nothing bool, reload func() error) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for range hup {
-			switch nothing, err := reload(); {
+			err := reload()
+			switch {
 			case err != nil:
 				log.Error("SIGHUP: not reloaded, the old ones stay", "err", err)
 			case nothing:

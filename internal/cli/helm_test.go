@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,12 +23,25 @@ func TestHelmConfig(t *testing.T) {
 	dir := t.TempDir()
 	keys := filepath.Join(dir, "keys")
 	clitest.Succeed(t, "keys", "add", "-f", keys, "--name", "web", "--role", "*:read")
-	cert, key := certstest.NewCA(t, dir, "ca").Issue(t, "server", 1)
-	files := strings.NewReplacer("/etc/catfish/keys/keys", keys, "/etc/catfish/tls/tls.crt", cert, "/etc/catfish/tls/tls.key", key)
-	for name, settings := range map[string]int{"default": 7, "all": 14} {
+	ca := certstest.NewCA(t, dir, "ca")
+	cert, key := ca.Issue(t, "server", 1)
+	files := strings.NewReplacer("/etc/catfish/keys/keys", keys, "/etc/catfish/member/key", keys,
+		"/etc/catfish/tls/tls.crt", cert, "/etc/catfish/tls/tls.key", key, "/etc/catfish/tls/ca.crt", ca.File,
+		"/etc/catfish/coordinator/tls.crt", cert, "/etc/catfish/coordinator/tls.key", key, "/etc/catfish/coordinator/ca.crt", ca.File)
+	of := map[string][]string{"group": { // by arguments
+		"--node", "$(POD_NAME)", "--advertise", "$(POD_NAME).places-catfish-members.geo.svc:7119",
+	}}
+	for name, settings := range map[string]int{"default": 7, "all": 14, "group": 21} {
 		t.Run(name, func(t *testing.T) {
 			r := readRendered(t, name)
+			want := append([]string{"serve", "--config", "/etc/catfish/config/catfish.yaml"}, of[name]...)
+			if !slices.Equal(r.args, want) {
+				t.Errorf("the container is started with %q, want %q", r.args, want)
+			}
 			text := files.Replace(r.config)
+			if of[name] != nil {
+				text += "node: n1\nadvertise: n1:7119\n"
+			}
 			if strings.Contains(text, "/etc/catfish") {
 				t.Errorf("files that this test does not know: %s", text)
 			}
@@ -70,6 +84,7 @@ func TestHelmAlerts(t *testing.T) {
 // rendered is the server's part of a rendered chart.
 type rendered struct {
 	config string
+	args   []string
 	ports  map[string]int
 }
 
@@ -89,6 +104,7 @@ func readRendered(t *testing.T, name string) (r rendered) {
 				Template struct {
 					Spec struct {
 						Containers []struct {
+							Name  string
 							Args  []string
 							Ports []struct {
 								Name          string
@@ -108,9 +124,10 @@ func readRendered(t *testing.T, name string) (r rendered) {
 			r.config = o.Data["catfish.yaml"]
 		}
 		for _, c := range o.Spec.Template.Spec.Containers {
-			if want := "serve --config /etc/catfish/config/catfish.yaml"; strings.Join(c.Args, " ") != want {
-				t.Errorf("the container is started with %q, want %s", c.Args, want)
+			if c.Name == "coordinator" {
+				continue // Its own test reads its arguments.
 			}
+			r.args = c.Args
 			for _, p := range c.Ports {
 				r.ports[p.Name] = p.ContainerPort
 			}

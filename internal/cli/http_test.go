@@ -16,7 +16,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
-	"github.com/catfish-index/catfish/web"
+	"github.com/catfish-index/catfish/internal/web"
 )
 
 // A first session over HTTP: real borders, a key, a proxy's address, metrics.
@@ -81,25 +81,6 @@ func TestHTTPFlags(t *testing.T) {
 		"--http 127.0.0.1:0 --http-basemap-attribution x", "--http-tiles 1MiB", "--http 127.0.0.1:0 --http-tiles -1", "--http 127.0.0.1:0 --memory-limit 1GiB --http-tiles 1GiB",
 	} {
 		clitest.Fail(t, ExitUsage, append([]string{"serve", "--listen", "127.0.0.1:0", "--transport", "tcp"}, strings.Fields(args)...), "--http")
-	}
-}
-
-// Tiles and requests share the memory of HTTP.
-func TestHTTPShare(t *testing.T) {
-	for _, c := range []struct{ flag, bytes, tiles, least int64 }{
-		{0, 64 << 20, 16 << 20, 40 << 20}, {1 << 20, 64 << 20, 1 << 20, 55 << 20}, {32 << 20, 64 << 20, 32 << 20, 24 << 20}, {0, 2 << 20, 1 << 19, 1 << 20},
-	} {
-		var o web.Options
-		if err := (&httpFlags{tiles: c.flag}).share(c.bytes, &o); err != nil {
-			t.Fatal(err)
-		}
-		if o.TileCacheBytes != c.tiles || o.MaxAnswerBytes < c.least || o.MaxDrawings < 1 || o.MaxAnswerBytes+o.TileCacheBytes > c.bytes ||
-			o.MaxDrawings > 1 && o.MaxAnswerBytes+o.TileCacheBytes+int64(o.MaxDrawings)*web.DrawingBytes > c.bytes {
-			t.Errorf("%+v: %+v", c, o)
-		}
-	}
-	if err := (&httpFlags{tiles: 2}).share(3, &web.Options{}); err == nil {
-		t.Error("more than half")
 	}
 }
 

@@ -19,18 +19,23 @@ func clientKey(file string) (string, error) {
 	if file == "" {
 		return os.Getenv(keyVariable), nil
 	}
+	return secretLine("--key-file", file)
+}
+
+// secretLine reads a file that a flag names, of one line.
+func secretLine(flag, file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return "", fmt.Errorf("--key-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyFile+1))
 	if err != nil {
-		return "", fmt.Errorf("--key-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
-	key := string(bytes.TrimSpace(text))
-	if len(text) > maxKeyFile || key == "" {
-		return "", BadUsage("--key-file %s: %d bytes that are no key, want one line", file, len(text))
+	line := string(bytes.TrimSpace(text))
+	if len(text) > maxKeyFile || line == "" {
+		return "", BadUsage("%s %s: %d bytes that are no key, want one line", flag, file, len(text))
 	}
-	return key, nil
+	return line, nil
 }

@@ -21,7 +21,8 @@ reads the file again within a second of a change.
 
 A role is COLLECTION:read, :write or :admin. COLLECTION may end in *, and each
 role includes those before it: read searches and gets, write changes objects,
-admin creates and drops collections.`,
+admin creates and drops collections. GROUP:replica is the role of a member of a
+group of servers (docs/cluster.md): it gets the whole store, and no collection.`,
 		Example: `  catfish keys add --file keys --name web --role cafes:read --rate 500
   catfish keys list --file keys
   catfish keys revoke --file keys web`,
@@ -84,7 +85,7 @@ who loses it makes another one.`,
 	keysFile(c, &file)
 	fs := c.Flags()
 	fs.StringVar(&e.Name, "name", "", "what to call it in lists")
-	fs.StringArrayVar(&e.Roles, "role", nil, "COLLECTION:read, :write or :admin; repeat it for more")
+	fs.StringArrayVar(&e.Roles, "role", nil, "COLLECTION:read, :write or :admin, or GROUP:replica; repeat it for more")
 	fs.Float64Var(&e.Rate, "rate", 0, "requests a second, 0: any number")
 	fs.IntVar(&e.Burst, "burst", 0, "requests that may come at once, 0: a second's, and at least 10")
 	fs.StringVar(&expires, "expires", "", "when it ends: a duration from now such as 720h, or a time such as 2027-01-31T00:00:00Z; empty: never")

@@ -237,22 +237,4 @@ func TestTraces(t *testing.T) {
 	case <-time.After(clitest.Patience):
 		t.Error("no trace came")
 	}
-	env := map[string]string{}
-	for _, bad := range [][2]string{{"OTEL_TRACES_EXPORTER", "jaeger"}, {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"}} {
-		clear(env)
-		env["OTEL_EXPORTER_OTLP_ENDPOINT"], env[bad[0]] = "http://127.0.0.1:1", bad[1]
-		if _, err := newTracing(ctx, func(k string) string { return env[k] }); err == nil || !(Program{}).isUsage(err) {
-			t.Errorf("%v: %v, want bad usage", bad, err)
-		}
-	}
-	for _, none := range [][2]string{{}, {"OTEL_TRACES_EXPORTER", "none"}, {"OTEL_SDK_DISABLED", "true"}} {
-		clear(env)
-		env[none[0]] = none[1]
-		if none[0] != "" {
-			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:1"
-		}
-		if tr, err := newTracing(ctx, func(k string) string { return env[k] }); err != nil || tr != nil {
-			t.Errorf("%v: %v, %v, want none", none, tr, err)
-		}
-	}
 }

@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -27,11 +28,7 @@ func BackoffFlags(c *cobra.Command, b *policy.Backoff) {
 // CheckBackoff refuses values out of range, and flags that none of the schemes
 // uses. Without schemes, all flags are used.
 func CheckBackoff(fs *pflag.FlagSet, b policy.Backoff, schemes ...string) error {
-	if err := WantMore(
-		Typed("backoff-n", b.N == 0),
-		Typed("threshold", b.T == 0),
-		Typed("predictor", b.Predictor == ""),
-	); err != nil {
+	if err := WantMore(fs, "backoff-n", "threshold", "predictor"); err != nil {
 		return err
 	}
 	if err := b.Validate(); err != nil {
@@ -69,21 +66,18 @@ func (v *strategyValue) Set(name string) error {
 	return (*rstar.Strategy)(v).UnmarshalText([]byte(name))
 }
 
-// TypedFlag is a flag and whether its value is zero.
-type TypedFlag struct {
-	name string
-	zero bool
-}
-
-// Typed returns a TypedFlag.
-func Typed(name string, zero bool) TypedFlag { return TypedFlag{name, zero} }
-
 // WantMore refuses typed flags whose value is zero: what gets them would replace zeros
 // by its defaults, but the user typed them on purpose.
-func WantMore(flags ...TypedFlag) error {
-	for _, f := range flags {
-		if f.zero {
-			return BadUsage("--%s is empty or 0, want more", f.name)
+func WantMore(fs *pflag.FlagSet, flags ...string) error {
+	for _, name := range flags {
+		f := fs.Lookup(name)
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		zero := func(v string) bool { return v == "" || v == "0" || v == "0s" }
+		if f.Changed && (len(values) == 0 || slices.ContainsFunc(values, zero)) {
+			return BadUsage("--%s is empty or 0, want more", name)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // defaultRecords is the collection of the kv commands.
@@ -25,7 +25,8 @@ func newKV(a *App) *cobra.Command {
 		Short: "Read and change records: values by key",
 		Long: `Read and change records: values by key, in a collection of records of the
 server. 'catfish serve --records NAME' has one from its start, and
-'catfish collections create --records NAME' makes one.`,
+'catfish collections create --records NAME' makes one. Its records are in memory
+alone, unless they are kept: see --keep-records and --keep of these commands.`,
 		Example: `  catfish collections create --records records
   catfish kv put cafe-7 '{"seats": 20}' --ttl 1h
   catfish kv get cafe-7

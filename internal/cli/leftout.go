@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/catfish-index/catfish/datasets"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // placesHint names the collection for places that do not fit into one of boxes.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
-	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // placeFlags say how to read files of places. The format is that of sourceFlags.

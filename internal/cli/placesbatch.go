@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // recordAt is a record of a file, and its beginning.

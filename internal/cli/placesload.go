@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
 )
 
 // loadFeatures loads files into the collection of features that f names. If fresh is not

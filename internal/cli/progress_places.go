@@ -8,7 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // placesProgress shows how much of a file of places was read: a bar on a terminal, with

@@ -80,9 +80,11 @@ reads, and choose per search. Without RDMA hardware it runs over shared memory
 		newInsert(a), newDelete(a), newUpdate(a), newStatus(a), newCollections(a), newKV(a), newKeys(a), newCheck(a),
 		newFeatures(a), newFeatureGet(a), newFeaturePut(a), newWatch(a), newExport(a), newBackup(a), newRestore(a),
 		newGen(a), newEngineClient(a),
-		newElsewhere(a, "demo", "Show on this machine how clients choose"),
-		newElsewhere(a, "bench", "Measure"),
-		newElsewhere(a, "replay", "Load a file, ask the queries of another, each exactly once"),
+		newCluster(a),
+		newElsewhere(a, "coordinator", "coordinator", "Run the coordinator of groups of servers"),
+		newElsewhere(a, "bench", "demo", "Show on this machine how clients choose"),
+		newElsewhere(a, "bench", "bench", "Measure"),
+		newElsewhere(a, "bench", "replay", "Load a file, ask the queries of another, each exactly once"),
 		newFabric(a), newVersion(a),
 	)
 	return root

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -10,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets"
-	"github.com/catfish-index/catfish/store/disk"
+	"github.com/catfish-index/catfish/internal/store/disk"
 )
 
 // keepFlags are the flags of 'serve' about collections of features, and persistence.
@@ -21,10 +18,11 @@ type keepFlags struct {
 	features   []string
 	into       string // the collection of features to load into; empty: none
 	boxes      bool   // collections of boxes are persistent, too
+	records    bool   // and those of records
 }
 
 func (f *serveFlags) registerKeep(c *cobra.Command) {
-	k, o := &f.keep, &f.opts
+	k, o := &f.keep, &f.opts.Server
 	k.register(c)
 	fs := c.Flags()
 	fs.StringVar(&k.kind, "kind", "", "what --load makes of files: boxes or features; empty: features if --collection names a\n"+
@@ -32,6 +30,8 @@ func (f *serveFlags) registerKeep(c *cobra.Command) {
 	fs.StringSliceVar(&k.features, "features", nil, "collections of features to serve (catfish features)")
 	fs.StringVar(&o.DataDir, "data-dir", "", "directory where all features are kept, made if it is missing; empty: in memory alone")
 	fs.BoolVar(&k.boxes, "keep", false, "with --data-dir: the boxes of --collection are kept there, too")
+	fs.BoolVar(&k.records, "keep-records", false, "with --data-dir: the records of --records are kept there, too; a member of a group (--coordinators)\n"+
+		"keeps them in any case")
 	fs.StringVar(&k.sync, "sync", "always", "with --data-dir, when a write is durable: always (before it is answered), an interval such as\n"+
 		"100ms (what a crash may lose), or off (survives the process, not the machine)")
 	fs.Var(byteSize{&o.LogBytes}, "log-bytes", "with --data-dir: about how much of the log is kept, such as 1GiB; 0: 256MiB")
@@ -52,7 +52,7 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 		return BadUsage("--kind is %q, want boxes or features", k.kind)
 	}
 	if o.DataDir == "" {
-		if err := NoUse(f.flags, "without --data-dir", "keep", "sync", "log-bytes", "backup-dir", "accept-loss"); err != nil {
+		if err := NoUse(f.flags, "without --data-dir", "keep", "keep-records", "sync", "log-bytes", "backup-dir", "accept-loss"); err != nil {
 			return err
 		}
 	}
@@ -106,6 +106,12 @@ func (f *serveFlags) keepOptions(o *catfish.ServerOptions) (err error) {
 		}
 		o.Keep = f.collections
 	}
+	if k.records {
+		if len(o.Records) == 0 {
+			return BadUsage("--keep-records keeps the collections of --records, and there are none")
+		}
+		o.Keep = slices.Concat(o.Keep, o.Records)
+	}
 	for _, name := range k.features {
 		if _, twice := o.Features[name]; twice || slices.Contains(f.collections, name) || slices.Contains(o.Records, name) {
 			return BadUsage("--features lists %s, which is a collection already", name)
@@ -127,63 +133,4 @@ func parseSync(s string) (disk.Sync, error) {
 		return disk.Sync{}, BadUsage("--sync is %q, want always, off, or an interval such as 100ms", s)
 	}
 	return disk.SyncInterval(d), nil
-}
-
-// awaitStore waits until the stored data is loaded, and reports periodically that it
-// waits.
-func (a *App) awaitStore(ctx context.Context, srv *catfish.Server, dir string) error {
-	if dir == "" {
-		return srv.WaitReady(ctx)
-	}
-	began := time.Now()
-	tick := time.NewTicker(progressEvery)
-	defer tick.Stop()
-	ready := make(chan error, 1)
-	go func() { ready <- srv.WaitReady(ctx) }()
-	for {
-		select {
-		case err := <-ready:
-			return err
-		case now := <-tick.C:
-			fmt.Fprintf(a.Err, "%s loading %s: %v\n", logTime(now), dir, now.Sub(began).Round(time.Second))
-		}
-	}
-}
-
-// loadKept loads files into a collection of features, unless it has features from an
-// earlier run: a user who restarts a server does not want to revert the changes made
-// since.
-func (a *App) loadKept(ctx context.Context, srv *catfish.Server, f *serveFlags) error {
-	c, err := srv.Features(f.keep.into)
-	if err != nil {
-		return err
-	}
-	if n := c.Len(); n > 0 {
-		fmt.Fprintf(a.Err, "%s collection %s has %d features from before: nothing was loaded\n", logTime(time.Now()), f.keep.into, n)
-		return srv.SetReady(f.keep.into)
-	}
-	l := &featureLoader{a: a, to: catfish.FeaturesOf(c), name: f.keep.into, space: c.Options().Space}
-	if err := c.Fill(func() error { return l.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load) }); err != nil {
-		return err
-	}
-	return srv.SetReady(f.keep.into)
-}
-
-// loadKeptBoxes loads files into a persistent collection of boxes, unless it has boxes
-// from an earlier run, as loadKept does.
-func (a *App) loadKeptBoxes(ctx context.Context, srv *catfish.Server, name string, sources []*datasets.Source) (objects func() int, err error) {
-	c, err := srv.Kept(name)
-	if err != nil {
-		return nil, err
-	}
-	if n := c.Tree().Len(); n > 0 && len(sources) > 0 {
-		fmt.Fprintf(a.Err, "%s collection %s has %d objects from before: nothing was loaded\n", logTime(time.Now()), name, n)
-		sources = nil
-	}
-	if len(sources) > 0 {
-		if err := a.fillBy(ctx, c.Tree(), c.Load, sources); err != nil {
-			return nil, err
-		}
-	}
-	return c.Tree().Len, srv.SetReady(name)
 }

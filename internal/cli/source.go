@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/datasets"
-	"github.com/catfish-index/catfish/datasets/places"
+	"github.com/catfish-index/catfish/internal/places"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/store"
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 func newStatus(a *App) *cobra.Command {

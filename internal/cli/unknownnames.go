@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/feature/filter/cel"
+	"github.com/catfish-index/catfish/internal/feature/filter/cel"
 )
 
 // tellUnknown prints on standard error the properties of a filter that no feature of a

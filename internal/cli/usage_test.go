@@ -12,7 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // Every command explains itself with an example.

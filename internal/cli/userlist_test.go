@@ -20,7 +20,7 @@ import (
 // lies in one country.
 func TestCountries(t *testing.T) {
 	_, addr, _ := clitest.Serve(t)
-	const countries = "../../feature/testdata/countries.geojson"
+	const countries = "../../internal/feature/testdata/countries.geojson"
 	text, err := os.ReadFile(countries)
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/places"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 type watchFlags struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/rstar"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/catfish-index/catfish/datasets"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store/query"
 )
 
 // ClientRole is the role of a load's client process, which ClientMain plays.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/web"
+	"github.com/catfish-index/catfish/internal/web"
 )
 
 // buckets of a histogram end at 2^0 to 2^24 us, 17 s; the last one counts

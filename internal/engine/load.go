@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/web"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/web"
 )
 
 // Limits of a load, and its defaults. Each client is a connection with callers

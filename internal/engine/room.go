@@ -4,6 +4,7 @@
 //	room.go    the followers, and the snapshot of each second
 //	server.go  the server's figures
 //	service.go requests over HTTP and gRPC
+//	calls.go   how calls over gRPC are counted
 //	load.go    a load: its limits and its collection
 //	drive.go   its processes
 //	client.go  what such a process does
@@ -21,7 +22,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
-	"github.com/catfish-index/catfish/web"
+	"github.com/catfish-index/catfish/internal/web"
 )
 
 // Options of a Room.
@@ -31,8 +32,8 @@ type Options struct {
 	// or, if that is empty, where the server does.
 	Spawn child.Spawn
 	CPUs  affinity.Set
-	// Services are those of the server that are watched, besides its transports.
-	Services []*Service
+	// GRPC counts the calls over gRPC; nil: it is not served.
+	GRPC *Service
 	// Every is the time between snapshots; 0: a second.
 	Every time.Duration
 }
@@ -40,6 +41,7 @@ type Options struct {
 // Room is a web.Engine. Close it, before the server.
 type Room struct {
 	o      Options
+	http   Service
 	began  time.Time
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -59,7 +61,7 @@ func New(o Options) *Room {
 	if o.Every == 0 {
 		o.Every = time.Second
 	}
-	r := &Room{o: o, began: time.Now(), followers: map[chan web.EngineSnapshot]bool{}}
+	r := &Room{o: o, http: Service{name: "http"}, began: time.Now(), followers: map[chan web.EngineSnapshot]bool{}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.done.Go(r.watch)
 	return r
@@ -70,6 +72,9 @@ func (r *Room) Close() {
 	r.cancel()
 	r.done.Wait()
 }
+
+// Observe implements web.Engine.
+func (r *Room) Observe(took time.Duration, failed bool) { r.http.Observe(took, failed) }
 
 // watch publishes a snapshot each second, unless a load's clients do.
 func (r *Room) watch() {

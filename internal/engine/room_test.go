@@ -18,10 +18,10 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/web"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/web"
 )
 
 // clientArg makes this test binary a client of a load.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/web"
+	"github.com/catfish-index/catfish/internal/web"
 )
 
 // seen is the state of the server at one moment.
@@ -28,8 +28,14 @@ func (r *Room) look() seen {
 	now := seen{
 		at: time.Now(), cpu: st.CPUSeconds, cores: st.Cores, load: r.o.Server.Load(), by: st.Transports, tcp: st.TCPRequests,
 	}
-	for _, s := range r.o.Services {
-		now.asked = append(now.asked, s.look())
+	now.asked = append(now.asked, r.http.look())
+	for _, b := range st.Budgets {
+		if b.Name == web.StreamsBudget {
+			now.asked[0].streams = int(b.Used)
+		}
+	}
+	if r.o.GRPC != nil {
+		now.asked = append(now.asked, r.o.GRPC.look())
 	}
 	return now
 }

@@ -5,14 +5,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/catfish-index/catfish/web"
+	"github.com/catfish-index/catfish/internal/web"
 )
 
 // Service counts the requests to a server over HTTP or gRPC. It is safe for
 // concurrent use, and costs a few additions for a request.
 type Service struct {
 	name    string
-	streams func() int
 	failed  atomic.Uint64
 	open    atomic.Int64
 	buckets [serviceBuckets]atomic.Uint64
@@ -26,15 +25,8 @@ const (
 	serviceBuckets = 25*bucketsOfDouble + 1
 )
 
-// NewService returns a service; name is http or grpc. streams are those that
-// are open; nil: those that Open has counted.
-func NewService(name string, streams func() int) *Service {
-	s := &Service{name: name, streams: streams}
-	if streams == nil {
-		s.streams = func() int { return int(s.open.Load()) }
-	}
-	return s
-}
+// NewGRPC returns the service of gRPC calls, which its CallOptions count.
+func NewGRPC() *Service { return &Service{name: "grpc"} }
 
 // Observe counts a request that has ended; failed: by the server's fault.
 func (s *Service) Observe(took time.Duration, failed bool) {
@@ -57,12 +49,13 @@ func (s *Service) Open() (end func()) {
 // served is the state of a service at one moment.
 type served struct {
 	of      *Service
+	streams int // open
 	failed  uint64
 	buckets [serviceBuckets]uint64
 }
 
 func (s *Service) look() served {
-	l := served{of: s, failed: s.failed.Load()}
+	l := served{of: s, streams: int(s.open.Load()), failed: s.failed.Load()}
 	for i := range s.buckets {
 		l.buckets[i] = s.buckets[i].Load()
 	}
@@ -71,7 +64,7 @@ func (s *Service) look() served {
 
 // since returns the figures since an earlier look, some seconds ago.
 func (s *served) since(from *served, seconds float64) web.EngineService {
-	e := web.EngineService{Name: s.of.name, Streams: s.of.streams()}
+	e := web.EngineService{Name: s.of.name, Streams: s.streams}
 	var now [serviceBuckets]uint64
 	all := uint64(0)
 	for i := range now {

@@ -1,6 +1,9 @@
 package history
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestKeys(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -53,5 +56,23 @@ func TestKeys(t *testing.T) {
 		if err := k.Check(); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A history that no order explains is shown to the first operation that does not fit.
+func TestKeysEvidence(t *testing.T) {
+	k := NewKeys()
+	for i := range int64(100) {
+		k.Add(KeyOp{Client: 1, Key: 7, Call: 10 * i, End: 10*i + 5, Value: uint64(i + 1)})
+		k.Add(KeyOp{Client: 2, Key: 7, Call: 10*i + 6, End: 10*i + 7, Read: true, Value: uint64(i + 1)})
+	}
+	k.Add(KeyOp{Client: 3, Key: 7, Call: 506_000_000, End: 507_000_000, Read: true, Value: 100})
+	if err := k.Check(); err != nil {
+		t.Fatalf("a good history: %v", err)
+	}
+	k.Add(KeyOp{Client: 4, Key: 7, Call: 516, End: 517, Read: true, Value: 50})
+	err := k.Check()
+	if err == nil || !strings.HasSuffix(err.Error(), "reads 50") || strings.Count(err.Error(), "\n") != shown {
+		t.Errorf("%v, want the last of %d lines to be the read of 50", err, shown)
 	}
 }

@@ -30,16 +30,16 @@ func drawn(r *rand.Rand) []operation[uint64] {
 	clients, each := 1+r.IntN(5), 1+r.IntN(5)
 	type effect struct {
 		at int64
-		o  *keyOp
+		o  *KeyOp
 		i  int
 	}
 	var effects []effect
 	for c := range clients {
 		now := int64(r.IntN(5))
 		for range each {
-			o := &keyOp{read: r.IntN(2) == 0, value: uint64(1 + r.IntN(3)), remove: r.IntN(4) == 0, ifAbsent: r.IntN(3) == 0}
-			if o.remove {
-				o.value, o.ifAbsent = 0, false
+			o := &KeyOp{Read: r.IntN(2) == 0, Value: uint64(1 + r.IntN(3)), Remove: r.IntN(4) == 0, IfAbsent: r.IntN(3) == 0}
+			if o.Remove {
+				o.Value, o.IfAbsent = 0, false
 			}
 			call := now
 			at := call + int64(r.IntN(8))
@@ -58,28 +58,28 @@ func drawn(r *rand.Rand) []operation[uint64] {
 			}
 			o := e.o
 			switch {
-			case o.read:
-				o.value = value
+			case o.Read:
+				o.Value = value
 				if r.IntN(8) == 0 {
-					o.value = uint64(r.IntN(4)) // a lie, perhaps
+					o.Value = uint64(r.IntN(4)) // a lie, perhaps
 				}
 			default:
-				holds := !o.ifAbsent || value == 0
-				if o.remove {
+				holds := !o.IfAbsent || value == 0
+				if o.Remove {
 					holds = value != 0
 				}
 				if !holds {
-					o.outcome = Refused
+					o.Outcome = Refused
 				}
 				if lost := r.IntN(8) == 0; lost {
-					o.outcome, ops[e.i].end = Unknown, never
+					o.Outcome, ops[e.i].end = Unknown, never
 					holds = holds && r.IntN(2) == 0
 				}
 				if holds {
-					value = o.value
+					value = o.Value
 				}
 			}
-			ops[e.i].watches, ops[e.i].step = o.read || o.outcome == Refused, o.step
+			ops[e.i].watches, ops[e.i].step = o.Read || o.Outcome == Refused, o.step
 		}
 	}
 	return ops
@@ -102,11 +102,11 @@ func TestExplainedAsByPorcupine(t *testing.T) {
 }
 
 func get(call, end int64, value uint64) operation[uint64] {
-	return operation[uint64]{call: call, end: end, watches: true, step: keyOp{read: true, value: value}.step}
+	return operation[uint64]{call: call, end: end, watches: true, step: KeyOp{Read: true, Value: value}.step}
 }
 
 func put(call, end int64, value uint64, ifAbsent bool) operation[uint64] {
-	return operation[uint64]{call: call, end: end, step: keyOp{value: value, ifAbsent: ifAbsent}.step}
+	return operation[uint64]{call: call, end: end, step: KeyOp{Value: value, IfAbsent: ifAbsent}.step}
 }
 
 // Hundreds of reads that all overlap all writes of one client are one configuration

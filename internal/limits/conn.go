@@ -8,7 +8,7 @@ import (
 )
 
 // Conn counts in a budget of its source until it is closed. Its TLS handshake uses
-// scheduling slots (HandshakesInSlots).
+// scheduling slots (package tlsslots).
 type Conn struct {
 	net.Conn
 	gate   *Gate

@@ -2,27 +2,10 @@ package limits
 
 import (
 	"context"
-	"crypto/tls"
 	"net"
 	"sync/atomic"
 	"time"
 )
-
-// TLS handshakes share scheduling slots with other long work.
-//
-// A handshake computes for 0.3 to 1 ms, as long as a search of thousands of
-// features, and each client that reaches the port causes one per connection.
-// Thousands at a time would put all other work, also that of rings, at the end
-// of a long queue for processors. So a handshake needs a scheduling slot, as a
-// step of a long request does, and sources alternate:
-//
-//	client                server
-//	hello         --->    waits for its slot, computes
-//	              <---    its hello, certificate, signature
-//	                      waits for the client: the slot ends
-//
-// A client that is asked for another hello (RFC 8446 section 4.1.4) gives up its slot
-// and waits for the next one. After the server's signature little work is left.
 
 // HandshakeConn is a connection below TLS whose handshake uses scheduling slots. It
 // calls Begin before each Read and Write of its socket, After after each Read,
@@ -43,41 +26,17 @@ type HandshakeSlot struct {
 	wait func() error          // waits for the slot; nil: no handshake
 }
 
-// HandshakesInSlots is a copy of a configuration by which handshakes use scheduling slots, if
-// their connections are Conns. One that gets no slot within patience fails.
-func HandshakesInSlots(t *tls.Config, of Stepper, patience time.Duration) *tls.Config {
-	t = t.Clone()
-	chosen := t.GetConfigForClient
-	base := t.Clone()
-	t.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		own := base
-		if chosen != nil {
-			if c, err := chosen(h); err != nil {
-				return nil, err
-			} else if c != nil {
-				own = c
-			}
-		}
-		c, ok := h.Conn.(HandshakeConn)
-		if !ok {
-			return own, nil
-		}
-		turn, ctx := c.HandshakeSlot(), h.Context()
-		turn.wait = func() error { return turn.take(ctx, of, patience, c.Source()) }
-		// Sessions use the keys of t, whose copy this is.
-		own = own.Clone()
-		verify := own.VerifyConnection
-		own.VerifyConnection = func(s tls.ConnectionState) error { // The server has signed.
-			turn.Begin()
-			turn.wait = nil
-			if verify != nil {
-				return verify(s)
-			}
-			return nil
-		}
-		return own, turn.wait()
-	}
-	return t
+// Start makes the handshake use scheduling slots until Finish, and waits for the first. It
+// fails if there is none within patience. Package tlsslots calls it.
+func (n *HandshakeSlot) Start(ctx context.Context, of Stepper, patience time.Duration, source string) error {
+	n.wait = func() error { return n.take(ctx, of, patience, source) }
+	return n.wait()
+}
+
+// Finish ends the slot, and the use of slots.
+func (n *HandshakeSlot) Finish() {
+	n.Begin()
+	n.wait = nil
 }
 
 // take returns when the handshake has its slot. A deadline of the connection

@@ -78,7 +78,7 @@ var (
 	loading   = desc("collections_loading", "Collections that are still being loaded.")
 
 	ready      = desc("store_ready", "1 when what the store has kept is loaded.")
-	writes     = desc("store_writes_total", "Writes of features and kept boxes, by what became of them; those that failed changed nothing.", "result")
+	writes     = desc("store_writes_total", "Writes of features, kept boxes and kept records, by what became of them; those that failed changed nothing.", "result")
 	batched    = desc("store_batch_writes", "Writes that were committed together.")
 	commits    = desc("store_commit_seconds", "Time that commits took; with --sync always until they were durable.")
 	queued     = desc("store_waiting_writes", "Writes that have not begun.")

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -18,12 +19,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/store/storestats"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
-	"github.com/catfish-index/catfish/store/storestats"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,8 +47,8 @@ func sample() *fixed {
 			Ended:   catfish.WorkerStats{Requests: 5, BytesIn: 50, Posted: 1},
 		}},
 		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}, "\xff": {Len: 8}},
-		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, Stats: kv.Stats{}}},
-		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4, Stats: kv.Stats{Records: record.Stats{RetiredBytes: 5}}}}},
+		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, MapStats: kv.Stats{}}},
+		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4, MapStats: kv.Stats{Records: record.Stats{RetiredBytes: 5}}}}},
 		Store: &store.Stats{
 			Writes: map[string]uint64{"put": 5, "read_only": 2}, Watchers: 3, WatchedAreas: 4, Lagged: 1, Revision: 9, Waiting: 6,
 			Batches: storestats.Histogram{Count: 3, Sum: 9, Buckets: []uint64{1, 1, 1, 0}},
@@ -122,7 +123,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames, httpNames) {
+	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames, httpNames, groupNames) {
 		if !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "catfish_")) {
 			t.Errorf("docs/operations.md does not name %s", name)
 		}
@@ -145,7 +146,7 @@ func TestDeployed(t *testing.T) {
 		}
 		for _, name := range asked {
 			name = strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
-			if !slices.Contains(slices.Concat(names, tileNames, httpNames), name) {
+			if !slices.Contains(slices.Concat(names, tileNames, httpNames, groupNames), name) {
 				t.Errorf("%s asks for %s, which is not there", file, name)
 			}
 		}
@@ -157,6 +158,8 @@ func TestDeployed(t *testing.T) {
 	}
 }
 
+func always() error { return nil }
+
 func TestProbes(t *testing.T) {
 	s := sample()
 	scrape(t, s, "/healthz", http.StatusOK)
@@ -167,11 +170,19 @@ func TestProbes(t *testing.T) {
 		t.Errorf("readyz tells names: %s", text)
 	}
 	scrape(t, s, "/", http.StatusNotFound)
+	s.Loading = nil
+	h := Handler(New(s), s, func() error { return errors.New("not in sync") }, slog.New(slog.DiscardHandler))
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": http.StatusServiceUnavailable} {
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil)); w.Code != want {
+			t.Errorf("%s of a member that is not in sync: %d %s, want %d", path, w.Code, w.Body, want)
+		}
+	}
 }
 
 func scrape(t *testing.T, s Source, path string, want int) string {
 	t.Helper()
-	h := Handler(New(s), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	h := Handler(New(s), s, always, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	if w.Code != want {
@@ -189,7 +200,7 @@ func TestBound(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, l, Handler(New(sample()), sample(), slog.New(slog.NewTextHandler(io.Discard, nil))))
+		done <- Serve(ctx, l, Handler(New(sample()), sample(), always, slog.New(slog.NewTextHandler(io.Discard, nil))))
 	}()
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", l.Addr().String())

@@ -42,8 +42,8 @@ const (
 //
 //	/metrics   the registry, in the formats that Prometheus asks for
 //	/healthz   200 as long as the process answers
-//	/readyz    200 when all collections are loaded, 503 before
-func Handler(r *prometheus.Registry, from Source, log *slog.Logger) http.Handler {
+//	/readyz    200 when all collections are loaded and ready returns nil, 503 before
+func Handler(r *prometheus.Registry, from Source, ready func() error, log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, ErrorLog: errorLog{log}, ErrorHandling: promhttp.ContinueOnError,
@@ -55,6 +55,10 @@ func Handler(r *prometheus.Registry, from Source, log *slog.Logger) http.Handler
 		// Not the names, which a scraper need not know.
 		if n := len(from.Stats().Loading); n > 0 {
 			http.Error(w, fmt.Sprintf("%d collections are being loaded", n), http.StatusServiceUnavailable)
+			return
+		}
+		if err := ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = io.WriteString(w, "ready\n")

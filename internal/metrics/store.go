@@ -3,8 +3,8 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/storestats"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/storestats"
 )
 
 // store writes the metrics of a feature store; nil: it is being loaded.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/catfish-index/catfish/web/tile"
+	"github.com/catfish-index/catfish/internal/web/tile"
 )
 
 // Metrics of the cache of vector tiles. A test compares their names with

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/catfish-index/catfish/web/tile"
+	"github.com/catfish-index/catfish/internal/web/tile"
 )
 
 func TestTiles(t *testing.T) {
@@ -18,7 +18,7 @@ func TestTiles(t *testing.T) {
 	r := New(sample(), tiles)
 	text := func() string {
 		w := httptest.NewRecorder()
-		Handler(r, sample(), slog.New(slog.NewTextHandler(io.Discard, nil))).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		Handler(r, sample(), always, slog.New(slog.NewTextHandler(io.Discard, nil))).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		return w.Body.String()
 	}
 	if got := text(); strings.Contains(got, "http_tile") {

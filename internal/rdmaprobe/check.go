@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // rounds of Outstanding requests each, with different bytes every time.
@@ -32,8 +32,8 @@ func (p *pair) check(ctx context.Context, op rdma.Op, size int) (int, error) {
 		if err := p.round(ctx, op, size); err != nil {
 			return 0, err
 		}
-		if !bytes.Equal(to, want) {
-			return 0, fmt.Errorf("%w: %s", ErrCorrupt, firstWrong(to, want, p.slot, size))
+		if err := Compare(to, want, p.slot, size); err != nil {
+			return 0, err
 		}
 	}
 	return rounds * Outstanding, nil
@@ -102,7 +102,12 @@ func Fill(b []byte, seed uint64) {
 	}
 }
 
-func firstWrong(got, want []byte, slot, size int) string {
+// Compare looks for a byte that requests of size bytes, each in a slot, lost, or changed
+// outside their own. Errors wrap ErrCorrupt.
+func Compare(got, want []byte, slot, size int) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
 	for i := range got {
 		if got[i] == want[i] {
 			continue
@@ -111,7 +116,7 @@ func firstWrong(got, want []byte, slot, size int) string {
 		if i%slot >= size {
 			where = "behind the request's bytes"
 		}
-		return fmt.Sprintf("request %d, byte %d %s: %#x, want %#x", i/slot, i%slot, where, got[i], want[i])
+		return fmt.Errorf("%w: request %d, byte %d %s: %#x, want %#x", ErrCorrupt, i/slot, i%slot, where, got[i], want[i])
 	}
-	return "none"
+	return fmt.Errorf("%w: %d of them, want %d", ErrCorrupt, len(got), len(want))
 }

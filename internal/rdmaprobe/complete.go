@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Next waits until cq has completions, at most patience, and takes as many

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/latency"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // warmup is the share of a measurement's duration that precedes it: spin

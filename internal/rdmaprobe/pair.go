@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // side is a device with its queues and one region of Outstanding slots.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 const (

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
 )
 
 func TestSHM(t *testing.T) {

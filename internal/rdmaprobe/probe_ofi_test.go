@@ -5,8 +5,8 @@ package rdmaprobe
 import (
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // libfabric's tcp, which every machine has; Soft-RoCE is tested by the

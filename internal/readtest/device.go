@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/shm"
-	"github.com/catfish-index/catfish/rdma/soft"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 )
 
 // overEnv names the transport: shm, which is the default, or soft.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // The tests run over libfabric's tcp, which exists everywhere, or over the provider

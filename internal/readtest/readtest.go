@@ -8,8 +8,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/offload"
-	"github.com/catfish-index/catfish/rdma"
 )
 
 // Server is a region of memory that read channels reach.

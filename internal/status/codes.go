@@ -34,6 +34,11 @@ const (
 	WatchLimit
 	Name
 	Options
+	NotPrimary
+	TooFewInSync
+	UnknownOutcome
+	Moved
+	SeveralGroups
 )
 
 // Codes of failures about keys.
@@ -64,6 +69,11 @@ const (
 	ReasonFilterCost      = "FILTER_COST"
 	ReasonReadOnly        = "STORE_READ_ONLY"
 	ReasonPaused          = "SEARCH_PAUSED"
+	ReasonNotPrimary      = "NOT_PRIMARY"
+	ReasonTooFewInSync    = "TOO_FEW_IN_SYNC"
+	ReasonUnknownOutcome  = "OUTCOME_UNKNOWN"
+	ReasonMoved           = "GROUP_MOVED"
+	ReasonSeveralGroups   = "SEVERAL_GROUPS"
 	ReasonClosed          = "COLLECTION_CLOSED"
 	ReasonLoading         = "COLLECTION_LOADING"
 	ReasonFeatureTooLarge = "FEATURE_TOO_LARGE"
@@ -84,6 +94,7 @@ const (
 type Code uint32
 
 const (
+	unknown            Code = 2
 	invalidArgument    Code = 3
 	notFound           Code = 5
 	alreadyExists      Code = 6
@@ -92,7 +103,18 @@ const (
 	failedPrecondition Code = 9
 	aborted            Code = 10
 	outOfRange         Code = 11
+	unimplemented      Code = 12
 	internal           Code = 13
 	unavailable        Code = 14
 	unauthenticated    Code = 16
+)
+
+// Retry says what a request that failed has done, and what another attempt does.
+// docs/api.md has it in the column "retry".
+type Retry uint8
+
+const (
+	Unknown Retry = 1 + iota // it may have been done: look before another attempt
+	Safe                     // nothing was done, and another attempt may succeed later
+	Useless                  // nothing was done, and the same request will fail again
 )

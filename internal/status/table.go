@@ -1,23 +1,23 @@
 // Package status says how an error reaches a peer: as a code on the wire, as a
-// status and reason of gRPC, as a status of HTTP. There is one table of all
-// errors that a peer may cause (table.go), so that a new one cannot be missing
-// from one protocol.
+// status and reason of gRPC, as a status of HTTP; and what a retry does. There is
+// one table of all errors that a peer may cause (table.go), so that a new one cannot
+// be missing from one protocol.
 package status
 
 import (
 	"errors"
-	"net/http"
 
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
 	"github.com/catfish-index/catfish/internal/access"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -29,69 +29,87 @@ type row struct {
 	grpc   Code
 	reason string // of gRPC
 	http   int
+	retry  Retry
 }
 
 // table is searched from the top. Sentinels that others wrap come after them.
 // Of several errors with one wire code a client gets the first.
 var table = []row{
-	{access.ErrUnauthenticated, Unauthenticated, unauthenticated, ReasonNoKey, http.StatusUnauthorized},
-	{access.ErrRateLimited, RateLimited, resourceExhausted, ReasonRateLimited, http.StatusTooManyRequests},
-	{access.ErrPermission, 0, permissionDenied, ReasonNoRole, http.StatusForbidden},
-	{ErrNotPermitted, NotPermitted, failedPrecondition, ReasonFixed, http.StatusForbidden},
-	{access.ErrPermission, NotPermitted, 0, "", 0},
+	// A client's own errors, which say more than the causes that they wrap.
+	// A member of a group, too, may not know the outcome of a write: no 503, and not
+	// UNAVAILABLE, which ask for another attempt.
+	{fastmsg.ErrUnknownOutcome, UnknownOutcome, unknown, ReasonUnknownOutcome, 500, Unknown},
+	{fault.ErrUnknownOutcome, UnknownOutcome, unknown, ReasonUnknownOutcome, 500, Unknown},
+	{fastmsg.ErrNotSent, 0, 0, "", 0, Safe},
+	{fault.ErrNoServer, 0, 0, "", 0, Safe},
+	{fault.ErrRestarted, 0, 0, "", 0, Safe},
+	{fault.ErrOption, 0, 0, "", 0, Useless},
+	{rdma.ErrDial, 0, 0, "", 0, Safe},
+	{rdma.ErrRejected, 0, 0, "", 0, Safe},
 
-	{ErrProtocol, BadRequest, internal, ReasonInternal, http.StatusInternalServerError},
-	{rstar.ErrBadRect, BadRect, invalidArgument, ReasonBadRect, http.StatusBadRequest},
-	{ErrTooLarge, TooLarge, resourceExhausted, ReasonResultTooLarge, http.StatusBadRequest},
+	{access.ErrUnauthenticated, Unauthenticated, unauthenticated, ReasonNoKey, 401, Useless},
+	{access.ErrRateLimited, RateLimited, resourceExhausted, ReasonRateLimited, 429, Safe},
+	{access.ErrPermission, 0, permissionDenied, ReasonNoRole, 403, Useless},
+	{fault.ErrNotPermitted, NotPermitted, failedPrecondition, ReasonFixed, 403, Useless},
+	{access.ErrPermission, NotPermitted, 0, "", 0, 0},
 
-	{fault.ErrUnknownCollection, UnknownCollection, notFound, ReasonNoCollection, http.StatusNotFound},
-	{fault.ErrCollectionExists, CollectionExists, alreadyExists, ReasonExists, http.StatusConflict},
-	{ErrKind, Kind, failedPrecondition, ReasonKind, http.StatusNotFound},
-	{fault.ErrOptions, Options, invalidArgument, ReasonBadField, http.StatusBadRequest},
-	{names.ErrName, Name, invalidArgument, ReasonBadField, http.StatusBadRequest},
+	// What a malformed answer reports about is unknown.
+	{fault.ErrProtocol, BadRequest, internal, ReasonInternal, 500, Unknown},
+	{rstar.ErrBadRect, BadRect, invalidArgument, ReasonBadRect, 400, Useless},
+	{fault.ErrTooLarge, TooLarge, resourceExhausted, ReasonResultTooLarge, 400, Useless},
+
+	{fault.ErrUnknownCollection, UnknownCollection, notFound, ReasonNoCollection, 404, Useless},
+	{fault.ErrCollectionExists, CollectionExists, alreadyExists, ReasonExists, 409, Useless},
+	{fault.ErrKind, Kind, failedPrecondition, ReasonKind, 404, Useless},
+	{fault.ErrOptions, Options, invalidArgument, ReasonBadField, 400, Useless},
+	{names.ErrName, Name, invalidArgument, ReasonBadField, 400, Useless},
 
 	// A watch that ended. ErrSwapped is an ErrLagged, which may be an ErrTrimmed.
-	{fault.ErrSwapped, 0, aborted, ReasonSwapped, http.StatusGone},
-	{fault.ErrLagged, Lagged, outOfRange, ReasonLagged, http.StatusGone},
-	{fault.ErrTrimmed, Trimmed, outOfRange, ReasonNotKept, http.StatusGone},
-	{fault.ErrAhead, Ahead, outOfRange, ReasonAhead, http.StatusGone},
-	{fault.ErrWatchLimit, WatchLimit, resourceExhausted, ReasonWatchLimit, http.StatusServiceUnavailable},
+	{fault.ErrSwapped, 0, aborted, ReasonSwapped, 410, Useless},
+	{fault.ErrLagged, Lagged, outOfRange, ReasonLagged, 410, Useless},
+	{fault.ErrTrimmed, Trimmed, outOfRange, ReasonNotKept, 410, Useless},
+	{fault.ErrAhead, Ahead, outOfRange, ReasonAhead, 410, Useless},
+	{fault.ErrWatchLimit, WatchLimit, resourceExhausted, ReasonWatchLimit, 503, Safe},
 
-	{kv.ErrNotFound, NotFound, notFound, ReasonNoFeature, http.StatusNotFound},
-	{kv.ErrExists, Exists, alreadyExists, ReasonFeatureExists, http.StatusConflict},
-	{kv.ErrConflict, Conflict, aborted, ReasonConflict, http.StatusPreconditionFailed},
-	{cuckoo.ErrScanLost, ScanLost, aborted, ReasonNotKept, http.StatusGone},
+	{kv.ErrNotFound, NotFound, notFound, ReasonNoFeature, 404, Useless},
+	{kv.ErrExists, Exists, alreadyExists, ReasonFeatureExists, 409, Useless},
+	{kv.ErrConflict, Conflict, aborted, ReasonConflict, 412, Useless},
+	{cuckoo.ErrScanLost, ScanLost, aborted, ReasonNotKept, 410, Useless},
 
 	// What is wrong with a query or a feature. The wire has one code for all of a query
 	// and one for all of a feature.
-	{filter.ErrFilter, 0, invalidArgument, ReasonBadFilter, http.StatusBadRequest},
-	{filter.ErrCost, FilterCost, resourceExhausted, ReasonFilterCost, http.StatusBadRequest},
-	{feature.ErrTooLarge, 0, invalidArgument, ReasonFeatureTooLarge, http.StatusUnprocessableEntity},
-	{feature.ErrSyntax, 0, 0, "", http.StatusBadRequest},
-	{feature.ErrRange, 0, 0, "", http.StatusUnprocessableEntity},
-	{feature.ErrInvalidGeometry, 0, 0, "", http.StatusUnprocessableEntity},
-	{record.ErrTooLarge, RecordTooLarge, invalidArgument, ReasonFeatureTooLarge, http.StatusRequestEntityTooLarge},
-	{fault.ErrFeature, Feature, invalidArgument, ReasonBadProperties, http.StatusUnprocessableEntity},
-	{fault.ErrQuery, Query, invalidArgument, ReasonBadField, http.StatusBadRequest},
+	{filter.ErrFilter, 0, invalidArgument, ReasonBadFilter, 400, Useless},
+	{filter.ErrCost, FilterCost, resourceExhausted, ReasonFilterCost, 400, Useless},
+	{feature.ErrTooLarge, 0, invalidArgument, ReasonFeatureTooLarge, 422, Useless},
+	{feature.ErrSyntax, 0, 0, "", 400, Useless},
+	{feature.ErrRange, 0, 0, "", 422, Useless},
+	{feature.ErrInvalidGeometry, 0, 0, "", 422, Useless},
+	{record.ErrTooLarge, RecordTooLarge, invalidArgument, ReasonFeatureTooLarge, 413, Useless},
+	{fault.ErrFeature, Feature, invalidArgument, ReasonBadProperties, 422, Useless},
+	{fault.ErrQuery, Query, invalidArgument, ReasonBadField, 400, Useless},
 
-	{rstar.ErrSlabFull, SlabFull, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
-	{record.ErrFull, RecordsFull, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
-	{cuckoo.ErrFull, RecordsFull, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
-	{cuckoo.ErrTooManyAlike, TooManyAlike, resourceExhausted, ReasonSlabFull, http.StatusInsufficientStorage},
+	{rstar.ErrSlabFull, SlabFull, resourceExhausted, ReasonSlabFull, 507, Useless},
+	{record.ErrFull, RecordsFull, resourceExhausted, ReasonSlabFull, 507, Useless},
+	{cuckoo.ErrFull, RecordsFull, resourceExhausted, ReasonSlabFull, 507, Useless},
+	{cuckoo.ErrTooManyAlike, TooManyAlike, resourceExhausted, ReasonSlabFull, 507, Useless},
 
 	// Later it may succeed.
-	{fault.ErrReadOnly, ReadOnly, unavailable, ReasonReadOnly, http.StatusServiceUnavailable},
-	{fault.ErrPaused, Paused, unavailable, ReasonPaused, http.StatusServiceUnavailable},
-	{ErrBusy, Busy, resourceExhausted, ReasonBusy, http.StatusServiceUnavailable},
-	{limits.ErrExceeded, Busy, resourceExhausted, ReasonBusy, http.StatusServiceUnavailable},
-	{fastmsg.ErrBusy, Busy, resourceExhausted, ReasonBusy, http.StatusServiceUnavailable},
-	{ErrNotReady, NotReady, unavailable, ReasonLoading, http.StatusServiceUnavailable},
-	{rstar.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
-	{kv.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
-	{fault.ErrClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
-	{fault.ErrDiskClosed, Closed, unavailable, ReasonClosed, http.StatusServiceUnavailable},
+	{fault.ErrReadOnly, ReadOnly, unavailable, ReasonReadOnly, 503, Safe},
+	{fault.ErrNotPrimary, NotPrimary, unavailable, ReasonNotPrimary, 503, Safe},
+	{fault.ErrMoved, Moved, unavailable, ReasonMoved, 503, Safe},
+	{fault.ErrSeveralGroups, SeveralGroups, unimplemented, ReasonSeveralGroups, 501, Useless},
+	{fault.ErrTooFewInSync, TooFewInSync, unavailable, ReasonTooFewInSync, 503, Safe},
+	{fault.ErrPaused, Paused, unavailable, ReasonPaused, 503, Safe},
+	{fault.ErrBusy, Busy, resourceExhausted, ReasonBusy, 503, Safe},
+	{limits.ErrExceeded, Busy, resourceExhausted, ReasonBusy, 503, Safe},
+	{fastmsg.ErrBusy, Busy, resourceExhausted, ReasonBusy, 503, Safe},
+	{fault.ErrNotReady, NotReady, unavailable, ReasonLoading, 503, Safe},
+	{rstar.ErrClosed, Closed, unavailable, ReasonClosed, 503, Safe},
+	{kv.ErrClosed, Closed, unavailable, ReasonClosed, 503, Safe},
+	{fault.ErrClosed, Closed, unavailable, ReasonClosed, 503, Safe},
+	{fault.ErrDiskClosed, Closed, unavailable, ReasonClosed, 503, Safe},
 
-	{rstar.ErrCheck, Check, internal, ReasonInternal, http.StatusInternalServerError},
+	{rstar.ErrCheck, Check, internal, ReasonInternal, 500, Useless},
 }
 
 // Wire returns the code of err on the wire: Internal if the table has none.
@@ -112,7 +130,7 @@ func OfWire(code uint16) error {
 			return r.err
 		}
 	}
-	return ErrServer
+	return fault.ErrServer
 }
 
 // GRPC returns the status code and the reason of err. It reports false if the
@@ -133,5 +151,15 @@ func HTTP(err error) int {
 			return r.http
 		}
 	}
-	return http.StatusInternalServerError
+	return 500
+}
+
+// RetryOf returns what a retry does after err: Unknown if the table has no row.
+func RetryOf(err error) Retry {
+	for i := range table {
+		if r := &table[i]; r.retry != 0 && errors.Is(err, r.err) {
+			return r.retry
+		}
+	}
+	return Unknown
 }

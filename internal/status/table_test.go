@@ -14,14 +14,16 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/feature/filter"
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/access"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/feature/filter"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
+	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
-	"github.com/catfish-index/catfish/store"
-	"github.com/catfish-index/catfish/store/disk"
 )
 
 func TestErrorsThatWrapSeveralSentinels(t *testing.T) {
@@ -39,8 +41,9 @@ func TestErrorsThatWrapSeveralSentinels(t *testing.T) {
 		{join(store.ErrQuery, filter.ErrFilter), Query, codes.InvalidArgument, ReasonBadFilter, 400},
 		{join(store.ErrFeature, feature.ErrTooLarge), Feature, codes.InvalidArgument, ReasonFeatureTooLarge, 422},
 		{join(store.ErrFeature, feature.ErrSyntax), Feature, codes.InvalidArgument, ReasonBadProperties, 400},
-		{join(ErrNotPermitted, access.ErrPermission), NotPermitted, codes.PermissionDenied, ReasonNoRole, 403},
+		{join(fault.ErrNotPermitted, access.ErrPermission), NotPermitted, codes.PermissionDenied, ReasonNoRole, 403},
 		{access.ErrPermission, NotPermitted, codes.PermissionDenied, ReasonNoRole, 403},
+		{fault.ErrMoved, Moved, codes.Unavailable, ReasonMoved, 503},
 		{store.ErrName, Name, codes.InvalidArgument, ReasonBadField, 400},
 		{errors.New("other"), Internal, codes.Internal, ReasonInternal, http.StatusInternalServerError},
 	} {
@@ -59,14 +62,14 @@ func TestErrorsThatWrapSeveralSentinels(t *testing.T) {
 // A client finds the error that the server had, of the errors with its code the
 // one that clients are promised.
 func TestWireCodesComeBackAsSentinels(t *testing.T) {
-	for code := BadRequest; code <= Options; code++ {
-		if err := OfWire(code); err == ErrServer || Wire(err) != code {
+	for code := BadRequest; code <= SeveralGroups; code++ {
+		if err := OfWire(code); err == fault.ErrServer || Wire(err) != code {
 			t.Errorf("code %d is %v, whose code is %d", code, err, Wire(err))
 		}
 	}
 	for code, want := range map[uint16]error{
-		0: ErrServer, Internal: ErrServer, 999: ErrServer, Busy: ErrBusy, Closed: rstar.ErrClosed, Lagged: store.ErrLagged,
-		NotPermitted: ErrNotPermitted, RecordsFull: record.ErrFull, NotFound: kv.ErrNotFound,
+		0: fault.ErrServer, Internal: fault.ErrServer, 999: fault.ErrServer, Busy: fault.ErrBusy, Closed: rstar.ErrClosed, Lagged: store.ErrLagged, UnknownOutcome: fastmsg.ErrUnknownOutcome,
+		NotPermitted: fault.ErrNotPermitted, RecordsFull: record.ErrFull, NotFound: kv.ErrNotFound,
 		Unauthenticated: access.ErrUnauthenticated, RateLimited: access.ErrRateLimited,
 	} {
 		if got := OfWire(code); got != want {
@@ -77,6 +80,19 @@ func TestWireCodesComeBackAsSentinels(t *testing.T) {
 
 func TestRowsHaveAllColumns(t *testing.T) {
 	for _, r := range table {
+		if RetryOf(r.err) != r.retry && r.retry != 0 || r.retry == 0 && RetryOf(r.err) == Unknown {
+			t.Errorf("%v: retry %d, its first row says %d", r.err, r.retry, RetryOf(r.err))
+		}
+		if r.wire == 0 && r.grpc == 0 && r.http == 0 {
+			continue // of clients, not sent to a peer
+		}
+		// RFC 9110 section 15.6.4 and RFC 6585 section 4: these two ask for another attempt.
+		if http := HTTP(r.err); (http == 503 || http == 429) != (RetryOf(r.err) == Safe) {
+			t.Errorf("%v: HTTP %d, retry %d", r.err, http, RetryOf(r.err))
+		}
+		if code, _, _ := GRPC(r.err); code == unavailable && RetryOf(r.err) != Safe {
+			t.Errorf("%v: gRPC unavailable, retry %d", r.err, RetryOf(r.err))
+		}
 		code, reason, ok := GRPC(r.err)
 		switch {
 		case errors.Is(r.err, feature.ErrSyntax), errors.Is(r.err, feature.ErrRange), errors.Is(r.err, feature.ErrInvalidGeometry),
@@ -96,6 +112,7 @@ func TestRowsHaveAllColumns(t *testing.T) {
 var notForPeers = map[string]string{
 	"store.ErrBudget":      "a step has ended; the search continues in the next one",
 	"store.ErrCorrupt":     "the server's fault: internal",
+	"store.ErrOwned":       "of moves between groups, which no client makes",
 	"disk.ErrInDoubt":      "whether a write happened is unknown: internal",
 	"disk.ErrNoLog":        "of Open, before there are peers",
 	"disk.ErrFormat":       "of Open, before there are peers",
@@ -130,7 +147,7 @@ func TestNoSentinelIsMissing(t *testing.T) {
 		return true
 	})
 	seen := 0
-	for _, dir := range []string{"internal/fault", "store", "store/disk", "kv", "internal/access"} {
+	for _, dir := range []string{"internal/fault", "internal/store", "internal/store/disk", "internal/kv", "internal/access"} {
 		for _, name := range sentinels(t, filepath.Join("../..", dir)) {
 			seen++
 			name = filepath.Base(dir) + "." + name

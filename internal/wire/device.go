@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/rdma/ofi"
-	"github.com/catfish-index/catfish/rdma/shm"
-	"github.com/catfish-index/catfish/rdma/soft"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/shm"
+	"github.com/catfish-index/catfish/internal/rdma/soft"
 )
 
 // RdmaDevices lists this host's RDMA devices that fit f. A device that must be

@@ -50,3 +50,14 @@ func GetFailure(b []byte) error {
 		text:     string(b[failureHead:]),
 	}
 }
+
+// PartlyDone is the error of a call of several parts, the first of which were carried
+// out.
+type PartlyDone struct {
+	Done int // objects
+	Err  error
+}
+
+func (e *PartlyDone) Error() string { return fmt.Sprintf("after %d objects: %v", e.Done, e.Err) }
+
+func (e *PartlyDone) Unwrap() error { return e.Err }

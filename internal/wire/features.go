@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
-// The payloads of messages about features, little-endian, as in wire.go and
-// recordwire.go.
+// The payloads of messages about features, little-endian, as in kinds.go and
+// records.go.
 //
 //	request         payload                                          answer
 //	open            name                                             openFeatures
@@ -26,7 +26,7 @@ import (
 //	erase           coll u32, if u32, revision u64, id               revision u64
 //	patch           coll u32, if u32, revision u64, id, merge patch  revision u64
 //	eraseWhere      coll u32, 0 u32, query                           n u64
-//	watch           featurewatchwire.go
+//	watch           watch.go
 //	backup          name                                             BackupInfo (JSON)
 //	describe        coll u32, 0 u32                                  FeaturesInfo (JSON)
 //	pick            coll u32, n u32, fields, n ids                   as of get, with those fields
@@ -34,18 +34,18 @@ import (
 //	get, renew      as of records: ids are keys, features values
 //
 //	query    limit u32, order u8, relation u8, shape u8 (noArea: none), flags u8,
-//	         after (id), filter bytes u16, filter, fields if flags is withFields,
+//	         after (id), filter bytes u16, filter, fields if flags is WithFields,
 //	         box 4 x f64 | polygon (feature) | circle x, y, radius f64
-//	near     k may have nearFields: then fields come before the filter
+//	near     k may have NearFields: then fields come before the filter
 //	fields   flags u8: 1 no properties, 2 no geometry; n u16, n names (as ids)
 //	id       bytes u16, text
-//	feature  id, found (recordwire.go), distance f64, bytes (package feature)
-//	place    if u32, revision u64, expiry i64, id, bytes u32, bytes; with putParts
-//	         in if, the bytes are the number, u32, of an upload (kindPart)
+//	feature  id, found (records.go), distance f64, bytes (package feature)
+//	place    if u32, revision u64, expiry i64, id, bytes u32, bytes; with PutParts
+//	         in if, the bytes are the number, u32, of an upload (KindPart)
 //	result   revision u64; 0: failure bytes u32, failure; else, if n of the store
-//	         has storeSays, replaced u8: 1 if there was a feature of this id
+//	         has StoreSays, replaced u8: 1 if there was a feature of this id
 //
-// An answer ends before it exceeds featureBytes. Then more is 1 if the answer is ordered
+// An answer ends before it exceeds FeatureBytes. Then more is 1 if the answer is ordered
 // by id, and the client continues after the last one; else the request fails with
 // ErrTooLarge.
 const (
@@ -53,7 +53,7 @@ const (
 
 	// FeatureBytes bounds the features of an answer: 0.5 ms of a worker.
 	FeatureBytes = 4 << 20
-	// Fields are sent to servers that know kindPick.
+	// Fields are sent to servers that know KindPick.
 	WithFields = 1
 	NearFields = 1 << 31
 
@@ -87,7 +87,7 @@ func (o *OpenFeatures) Append(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, uint32(o.Space))
 }
 
-// GetOpenFeatures decodes openFeaturesBytes.
+// GetOpenFeatures decodes OpenFeaturesBytes.
 func GetOpenFeatures(b []byte) (o OpenFeatures, err error) {
 	if o.OpenRecords, err = GetOpenRecords(b[:OpenRecordsBytes]); err != nil {
 		return o, err

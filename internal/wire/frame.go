@@ -22,8 +22,10 @@ import (
 //	carries out nothing.
 const (
 	FrameBytes = 16
+	// MaxPayload is that of the largest request without a name.
+	MaxPayload = HeadBytes + MaxBatch*ItemBytes
 	// MaxRequest is the size of the largest request that a server takes.
-	MaxRequest = FrameBytes + HeadBytes + MaxBatch*ItemBytes
+	MaxRequest = FrameBytes + NameBytes + MaxPayload
 	// MaxReply is the size of the largest answer that a client takes: 25
 	// million items.
 	MaxReply = 1 << 30

@@ -24,13 +24,15 @@ import (
 //	+------+---------+------+
 //	kind 1: hello. The server answers one JSON object (Hello) and closes.
 //	kind 2: a queue pair of the soft provider follows.
-//	kind 3: messages over plain sockets follow (tcp.go).
+//	kind 3: messages over plain sockets follow (frame.go).
 //	kind 4: the control connection of one of ofi's queue pairs follows.
 //	kind 5: a key follows. The server answers one JSON object and closes.
 //	kind 6: a ticket, and messages over plain sockets (ticket.go).
+//	kind 7: the log and its acknowledgements, between members of a group.
+//	kind 8: HTTP that a member forwards to the primary. kind 9: gRPC.
 //
 // The hello is the server's half of RDMA context detection: it says what
-// the server has, so that the client can choose, and say why (detect.go).
+// the server has, so that the client can choose, and say why (choose.go).
 const (
 	helloMagic    = 0x53465443 // "CTFS"
 	PreambleBytes = 8
@@ -39,6 +41,10 @@ const (
 	StreamSoft  = 2
 	StreamTCP   = 3
 	StreamOFI   = 4
+	// Of members of a group (internal/replica/link); 5 and 6 are in ticket.go.
+	StreamReplica = 7
+	StreamHTTP    = 8
+	StreamGRPC    = 9
 
 	// PreambleTimeout ends connections that send no preamble.
 	PreambleTimeout = 5 * time.Second
@@ -58,15 +64,63 @@ type Hello struct {
 	Fabric     *FabricHello `json:"fabric,omitempty"` // ofi's
 	Polling    bool         `json:"polling"`
 	// Requests is the last kind of request that the server knows. 0: the
-	// server is older than this field, and knows all up to kindSearchMany.
+	// server is older than this field, and knows all up to KindSearchMany.
 	Requests fastmsg.Kind `json:"requests,omitempty"`
 	// Replaces: the server says of each put whether it replaced a feature, if the
-	// request has storeSays.
+	// request has StoreSays.
 	Replaces bool `json:"replaces,omitempty"`
-	// Key: clients need a key (access.go).
+	// KeepsRecords: createRecords may have WithKeep.
+	KeepsRecords bool `json:"keeps_records,omitempty"`
+	// Key: clients need a key (ticket.go).
 	Key bool `json:"key,omitempty"`
+	// Group: the server is a member of one.
+	Group *GroupHello `json:"group,omitempty"`
+	// Cluster: the group is one of those that have the store together, or may be.
+	Cluster *ClusterHello `json:"cluster,omitempty"`
 
 	Ticket uint64 // obtained later by the client; 0: none is needed
+}
+
+// GroupHello says what a member knows of its group.
+type GroupHello struct {
+	Name     string        `json:"name"`
+	Node     string        `json:"node"` // this server
+	Role     string        `json:"role"` // RolePrimary, RoleSecondary, learner or failed
+	Term     uint64        `json:"term"`
+	Revision uint64        `json:"revision"` // of the last write that its readers see
+	Primary  string        `json:"primary"`  // a node
+	Lane     *LaneHello    `json:"lane,omitempty"`
+	Copy     *CopyHello    `json:"copy,omitempty"`
+	Members  []GroupMember `json:"members"`
+}
+
+// LaneHello says how the log comes to a member from the primary.
+type LaneHello struct {
+	Transport string `json:"transport"`
+	Reason    string `json:"reason"`               // why it is this one
+	RingBytes int    `json:"ring_bytes,omitempty"` // 0: frames go over the stream
+}
+
+// CopyHello says what copy of the store a member sends to a new one.
+type CopyHello struct {
+	To        string `json:"to"` // an address
+	Transport string `json:"transport"`
+	Reason    string `json:"reason"` // why it is this one
+	Sent      int64  `json:"sent_bytes"`
+	Bytes     int64  `json:"bytes"` // of all
+}
+
+// RolePrimary is the role of the member that takes writes, RoleSecondary that of one that has
+// all that was acknowledged.
+const (
+	RolePrimary   = "primary"
+	RoleSecondary = "secondary"
+)
+
+// GroupMember is a member's name and address.
+type GroupMember struct {
+	Node string `json:"node"`
+	Addr string `json:"addr"`
 }
 
 // FabricHello is the server's fabric device.
@@ -197,9 +251,9 @@ func noHello(ctx context.Context, err error) error {
 //	0 boot id u64 | 8 heartbeat interval ns u48 | 14 worker u16 | 16 flags u64
 //
 // Worker is 1 more than the number of the worker that is to serve the connection
-// (lanes.go), 0: any.
+// (lanes.go of package client), 0: any.
 //
-// The upper 63 bits of the flags are a ticket (access.go). Flag 1 asks the worker to
+// The upper 63 bits of the flags are a ticket (ticket.go). Flag 1 asks the worker to
 // poll while the connection is open. The paper's fast messaging with polling also
 // announces requests in memory, which the handshake of fastmsg says.
 const (

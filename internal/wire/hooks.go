@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // ClientHooks change a client for tests of this module.
@@ -13,6 +13,11 @@ type ClientHooks struct {
 	Wrap      func(rdma.Device) rdma.Device // wraps a provider, to inject faults; nil: not
 	KeepYoung bool                          // references of records of any age are kept
 	NameLease time.Duration                 // 0: nameLease
+	// AfterReads is called when a search has read the server's memory, before it looks at
+	// the lease; nil: not.
+	AfterReads func()
+	// CheckInterval is how often a client of a group looks for the primary, 0: checkInterval.
+	CheckInterval time.Duration
 }
 
 // ServerHooks change a server for tests of this module.

@@ -7,12 +7,12 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/rstar"
 )
 
 // The payloads of messages, little-endian. Every request but open and stats
-// begins with the number of the collection, which open returned.
+// begins with the number of the collection, which open returned, but for those that concern none.
 //
 //	request     payload                                      answer
 //	open        name                                         openReply
@@ -30,13 +30,15 @@ import (
 //	drop        name                                         found u8
 //	createKept  name                                         empty
 //	within      coll u32, k u32, x f64, y f64, most f64      items, nearest first
+//	lease       empty, or ReadInSync u8                      standing (standing.go)
+//	map         cluster.go                                   JSON
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
 //
 // The items of a searchMany are those of the first search, then those of the
 // second, and so on. The answer ends after the search that makes it larger than
-// manyBytes; or before it, unless it is the first. Searches that are not
+// ManyBytes; or before it, unless it is the first. Searches that are not
 // answered have the count unanswered, and the client must repeat them. So a client
 // that can take the answer to each search alone can take this answer.
 const (
@@ -75,16 +77,19 @@ const (
 	KindDescribe
 	KindPick
 	KindSwap
+	KindLease
+	KindNamed
+	KindMap
 
 	// LastRequest is in the hello, so that clients send no kind that this
 	// server does not know. Kinds are only ever added, after the last one.
-	LastRequest = KindSwap
+	LastRequest = KindMap
 
 	KindReply   fastmsg.Kind = 64
 	KindFailure fastmsg.Kind = 65
 )
 
-// ProtocolVersion changes with wire.go, hello.go or the slab's layout.
+// ProtocolVersion changes with the messages, the hello (hello.go) or the slab's layout.
 const ProtocolVersion = 3
 
 const (

@@ -55,7 +55,7 @@ func CheckName(n string) error {
 }
 
 // CheckFind checks the name of a collection that may predate the rule. Names with
-// slashes are those of shards (shardName), which are no collections to clients.
+// slashes are those of shards (ShardName), which are no collections to clients.
 func CheckFind(n string) error {
 	err := names.CheckLength(n)
 	if err == nil && strings.Contains(n, "/") {

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // A search is answered by requests of a bounded size. The caller gets the results of

@@ -7,9 +7,9 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/fault"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // CutText cuts off a text with its length in front, perhaps an empty one.
@@ -42,7 +42,7 @@ func IsBoxFind(m *fastmsg.Message) bool {
 			uint64(query.AnyOrder)|uint64(query.ShapeBox)<<16
 }
 
-// GetBoxFind decodes the box, relation and limit of a message that isBoxFind accepts.
+// GetBoxFind decodes the box, relation and limit of a message that IsBoxFind accepts.
 func GetBoxFind(p []byte) (q query.BoxSearch) {
 	p = p[HeadBytes:]
 	q.Limit, q.Relation = int(binary.LittleEndian.Uint32(p)), feature.Relation(p[5])

@@ -3,16 +3,15 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"strconv"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/cuckoo"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/rdma"
-	"github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/rdma"
+	"github.com/catfish-index/catfish/internal/record"
 )
 
 // AppendPart begins the body of a part of a value.
@@ -30,7 +29,7 @@ func AppendPart(b []byte, at, of int) []byte {
 //	          at 0     at n1    at n2                     number of the upload
 //	server   a draft in the records' memory (kv.Draft)   the record
 //
-// An upload belongs to a connection and has a number there, 0 to maxUploads-1. The
+// An upload belongs to a connection and has a number there, 0 to MaxUploads-1. The
 // part at 0 begins an upload, and ends the previous one of that number: so a client
 // that gave up an upload need not say so. Parts come in order. Until the put no client
 // sees anything of the value. The put is a Put as any other, and checks the condition.
@@ -45,12 +44,13 @@ func AppendPart(b []byte, at, of int) []byte {
 // some are in flight while one waits for its answer.
 const MaxUploads = 8
 
-// The payloads of messages about records, little-endian, as in wire.go.
+// The payloads of messages about records, little-endian, as in kinds.go.
 //
 //	request        payload                                            answer
 //	open           name                                               openRecords
 //	createRecords  table u8, items u8, name, or of shards:            empty
-//	               table u8 with 0x80, items u8, shards u8, name
+//	               table u8 with 0x80, items u8, shards u8, name;
+//	               table with 0x40: to be kept
 //	get            coll u32, n u32, n keys                            n found
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
@@ -65,14 +65,14 @@ const MaxUploads = 8
 //	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
 //	entry    key bytes u16, found, key, value
 //
-// A part has bytes of a value of size of, from offset at on (recordlargeput.go). If has
-// putParts: in the value's place is the upload u32.
+// A part has bytes of a value of size of, from offset at on (drawn above). If has
+// PutParts: in the value's place is the upload u32.
 //
 // Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
 // not granted. Like those of searchMany the values of a get end
-// after manyBytes: keys that are not answered have the value bytes unanswered, and
-// the client asks for them again; so do the keys from a value of more than mostValue
-// on, unless it is the first. An entry whose value is longer than scanValue has no
+// after ManyBytes: keys that are not answered have the value bytes unanswered, and
+// the client asks for them again; so do the keys from a value of more than MostValue
+// on, unless it is the first. An entry whose value is longer than ScanValue has no
 // value, but has its length.
 const (
 	IfAbsent   = 1 // of put's and remove's if
@@ -84,18 +84,19 @@ const (
 	PutBytes    = 20 // of put, after the head, before the key
 	PartBytes   = 8  // of part, after the head, before the value's bytes
 
-	// MaxKeys bounds a get, maxRenewals a renew, under the writers' lock: some 50 us.
+	// MaxKeys bounds a get, MaxRenewals a renew, under the writers' lock: some 50 us.
 	MaxKeys     = 256
 	MaxRenewals = 256
-	// A scan's answer ends after scanRecords records, scanBytes, or scanPieces of
-	// 10 us, however few records they have; longer values than scanValue are left
+	// A scan's answer ends after ScanRecords records, ScanBytes, or ScanPieces of
+	// 10 us, however few records they have; longer values than ScanValue are left
 	// out.
 	ScanRecords = 256
 	ScanBytes   = 256 << 10
 	ScanPieces  = 32
 	ScanValue   = 16 << 10
 	// MostValue is the largest value that a worker answers with at once, which
-	// takes it 0.1 ms; larger values are answered in steps (recordlargeget.go).
+	// takes it 0.1 ms; larger values are answered in steps (recordlargeget.go of
+	// package server).
 	MostValue = 1 << 20
 )
 
@@ -109,7 +110,7 @@ func IsRecords(k fastmsg.Kind) bool { return k >= KindGet && k <= KindPart }
 //	32 server's boot id u64 | 40 records' key u64 | 48 address u64 | 56 bytes u64 |
 //	64 records' boot u64 | 72 seed u64 | 80 server's clock i64
 //
-// For a shard (shards.go) more follows, so that a client that knows no shards does
+// For a shard (ShardAt) more follows, so that a client that knows no shards does
 // not take the answer for a collection:
 //
 //	88 shards' seed u64 | 96 shards u16 | 98 number u16 | 100 owners u16 | 102 0 u16
@@ -131,6 +132,8 @@ const (
 
 	// WithShards in the table's byte of createRecords: shards follow.
 	WithShards = 0x80
+	// WithKeep in the same byte: the collection is to be kept (Hello.KeepsRecords).
+	WithKeep = 0x40
 )
 
 // ShardAt says which shard is opened.
@@ -192,10 +195,14 @@ func getShardAt(b []byte) (ShardAt, error) {
 
 // AppendRecordsOptions appends the options of a collection of records.
 func AppendRecordsOptions(b []byte, o model.RecordsOptions) []byte {
-	if o.Shards < 2 {
-		return append(b, byte(o.Table), byte(o.Items))
+	table := byte(o.Table)
+	if o.Keep {
+		table |= WithKeep
 	}
-	return append(b, byte(o.Table)|WithShards, byte(o.Items), byte(o.Shards))
+	if o.Shards < 2 {
+		return append(b, table, byte(o.Items))
+	}
+	return append(b, table|WithShards, byte(o.Items), byte(o.Shards))
 }
 
 // GetRecordsOptions decodes options, and returns what follows them.
@@ -203,7 +210,8 @@ func GetRecordsOptions(b []byte) (o model.RecordsOptions, rest []byte, err error
 	if len(b) < 2 {
 		return o, nil, fmt.Errorf("%w: collection of records described by %d bytes", model.ErrProtocol, len(b))
 	}
-	o, rest = model.RecordsOptions{Table: cuckoo.Kind(b[0] &^ WithShards), Items: int(b[1])}, b[2:]
+	o = model.RecordsOptions{Table: cuckoo.Kind(b[0] &^ (WithShards | WithKeep)), Items: int(b[1]), Keep: b[0]&WithKeep != 0}
+	rest = b[2:]
 	if b[0]&WithShards != 0 {
 		if len(rest) == 0 {
 			return o, nil, fmt.Errorf("%w: shards of a collection of records described by %d bytes", model.ErrProtocol, len(b))
@@ -355,11 +363,8 @@ func Expires(e time.Duration) time.Time {
 	return time.Unix(0, int64(e))
 }
 
-// ShardOf returns which of n shards has a key. Clients use the same function.
-func ShardOf(seed uint64, key []byte, n int) int {
-	hi, _ := bits.Mul64(cuckoo.Hash(seed, key), uint64(n))
-	return int(hi)
-}
+// ShardOf returns which of n shards has a key.
+func ShardOf(seed uint64, key []byte, n int) int { return kv.ShardOf(seed, key, n) }
 
 // ShardName is the name of a shard of a collection.
 func ShardName(collection string, i int) string {

@@ -19,7 +19,7 @@ import (
 //	kind 5: a key
 //	8       10
 //	+-------+----------+
-//	| n u16 | n bytes  |     the server answers one JSON object (ticketAnswer)
+//	| n u16 | n bytes  |     the server answers one JSON object (TicketAnswer)
 //	+-------+----------+     and closes
 //
 //	kind 6: messages over plain sockets, with a ticket

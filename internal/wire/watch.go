@@ -6,9 +6,9 @@ import (
 	"math"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/feature"
 	"github.com/catfish-index/catfish/internal/fault"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // WatchBytes is when an answer is full: some hundred events, and 1 ms of the
@@ -22,7 +22,7 @@ func AppendWatchHead(b []byte, history, resume uint64) []byte {
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, history), resume)
 }
 
-// The payloads of a watch, little-endian, beside those of featurewire.go.
+// The payloads of a watch, little-endian, beside those of features.go.
 //
 //	request  coll u32, flags u32, id u64, from u64, history u64, wait ms u32, areas u32,
 //	         areas: name, query bytes u32, query
@@ -30,7 +30,7 @@ func AppendWatchHead(b []byte, history, resume uint64) []byte {
 //
 //	event    kind u8, why u8, flags u8, 0 u8, revision u64, resume u64, area, id
 //	         then the feature after the write, and the one before, as flags say
-//	         (feature, of featurewire.go, with an empty id)
+//	         (feature, of features.go, with an empty id)
 //	failed   an event of kind watchFailed ends with failure bytes u32, failure
 //
 // The server ignores the areas if it knows the id. No event follows a failed one.

@@ -17,9 +17,9 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/feature"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // Requests about features in wire form (internal/wire/features.go).

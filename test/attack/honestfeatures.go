@@ -11,8 +11,8 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
-	"github.com/catfish-index/catfish/store/query"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/query"
 )
 
 // featuresName is the collection of features that honest clients use, and that

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/cuckoo"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // keeper is an honest client of records. It alone writes its keys, one at a

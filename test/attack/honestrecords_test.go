@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // A keeper finds nothing wrong with a correct server, in any operation; and each

@@ -13,7 +13,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
+	"github.com/catfish-index/catfish/internal/kv"
 )
 
 // placesAPI is what a warden needs for its features: *catfish.Features

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 // Requests about records in wire form (internal/wire/records.go).

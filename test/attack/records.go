@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish"
-	"github.com/catfish-index/catfish/kv"
-	records "github.com/catfish-index/catfish/record"
+	"github.com/catfish-index/catfish/internal/kv"
+	records "github.com/catfish-index/catfish/internal/record"
 )
 
 var malformedRecords = Attack{
@@ -92,7 +92,7 @@ var leases = Attack{
 			b := recordHead(coll, most)
 			for range most {
 				// A place of 34 bits, lines less one of 10, a generation of 20
-				// (record/ref.go): most are about the collection's first spans,
+				// (internal/record/ref.go): most are about the collection's first spans,
 				// in their early generations, and some of these records exist.
 				ref := rand.Uint64()
 				if rand.IntN(4) > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// summary returns a row of the tables in docs/security.md: the attack, its
+// summary returns a row of the tables in docs/research/attacks.md: the attack, its
 // counts, the least rate that an honest client kept and how much larger the p99
 // of one became, with the client's name, wrong answers and errors of all of
 // them, and the maximum memory of the server.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/fastmsg"
-	"github.com/catfish-index/catfish/rdma"
+	"github.com/catfish-index/catfish/internal/rdma"
 )
 
 var unreadRings = Attack{
@@ -157,7 +157,7 @@ func (e *Enemy) slab(ctx context.Context) (rdma.Remote, error) {
 	}, nil
 }
 
-// Package soft's handshake and read requests (rdma/soft/handshake.go, frame.go).
+// Package soft's handshake and read requests (internal/rdma/soft/handshake.go, frame.go).
 const (
 	softHelloBytes = 40
 	verdictAccept  = 1

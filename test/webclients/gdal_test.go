@@ -16,7 +16,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
 )
 
 // place is a feature in GDAL's output.

@@ -20,8 +20,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/catfish-index/catfish/datasets/places"
-	"github.com/catfish-index/catfish/feature"
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/places"
 )
 
 // The collections that are served, by name: countries are borders (some across 180

@@ -1,5 +1,5 @@
 // Command importgraph draws which package of this repository imports which,
-// those of the modules bench and test too, and fails if an import runs upwards:
+// those of its other modules too, and fails if an import runs upwards:
 //
 //	go run ./importgraph [-C DIR] [-levels FILE] [-format text|mermaid] [-all]
 //
@@ -85,7 +85,7 @@ func load(dir string) (graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("go list -m: %w", err)
 	}
-	for _, module := range []string{".", "bench", "test"} {
+	for _, module := range []string{".", "bench", "coordinator", "test"} {
 		path := filepath.Join(dir, module)
 		if _, err := os.Stat(filepath.Join(path, "go.mod")); err != nil {
 			continue // In commits with another layout it is part of the root module.

@@ -42,7 +42,7 @@ cat "$tmp/build.log" >&2
 
 mkdir "$tmp/share"
 cp "$here/suite/run.sh" "$tmp/share/"
-CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/ofi.test" ./rdma/ofi
+CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/ofi.test" ./internal/rdma/ofi
 # As in the source tree, because the test reads data of a neighbouring package.
 mkdir -p "$tmp/share/catfish-src/catfish/client" "$tmp/share/catfish-src/datasets"
 cp -r datasets/testdata "$tmp/share/catfish-src/datasets/"

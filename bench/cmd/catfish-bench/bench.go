@@ -11,12 +11,16 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/features"
+	"github.com/catfish-index/catfish/bench/groups"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/bench/micro"
+	"github.com/catfish-index/catfish/bench/mongo"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
@@ -34,7 +38,7 @@ func newBench(a *app) *cobra.Command {
 	}
 	cli.Group(c)
 	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
-		newBenchKV(a), newBenchKVLocal(a), newBenchFeatures(a), newBenchIdle(a), newBenchDocs(a), newBenchRFP(a), newBenchChild(a))
+		newBenchKV(a), newBenchFeatures(a), newBenchIdle(a), newBenchMongo(a), newBenchGroups(a), newBenchDocs(a), newBenchRFP(a), newBenchHydraDB(a), newBenchChild(a))
 	return c
 }
 
@@ -62,7 +66,7 @@ The table goes to standard output, or to standard error with --json -.`,
   catfish bench run --scheme fast,paper --strategy original --insert --backoff-n 16`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := f.config()
+			cfg, err := f.config(cmd.Flags())
 			if err == nil {
 				fs := cmd.Flags()
 				err = cli.FirstOf(cli.CheckBackoff(fs, cfg.Backoff, cfg.Schemes...), noObjects(fs, cfg.Dataset),
@@ -118,23 +122,14 @@ func insertsFlag(c *cobra.Command, inserts *bench.Inserts) {
 }
 
 // config checks what depends on the command line; bench checks the rest.
-func (f *benchFlags) config() (bench.Config, error) {
+func (f *benchFlags) config(fs *pflag.FlagSet) (bench.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = cli.Commit()
 	var err error
 	if cfg.Mix, err = bench.ParseMix(f.mix); err != nil {
 		return cfg, fmt.Errorf("--mix: %w", err)
 	}
-	if err := cli.WantMore(
-		cli.Typed("objects", cfg.Objects == 0),
-		cli.Typed("clients", cfg.Clients == 0),
-		cli.Typed("in-flight", cfg.InFlight == 0),
-		cli.Typed("client-procs", cfg.Procs == 0),
-		cli.Typed("batch", cfg.Batch == 0),
-		cli.Typed("duration", cfg.Duration == 0),
-		cli.Typed("repeat", cfg.Repeat == 0),
-		cli.Typed("scheme", len(cfg.Schemes) == 0),
-	); err != nil {
+	if err := cli.WantMore(fs, "objects", "clients", "in-flight", "client-procs", "batch", "duration", "repeat", "scheme"); err != nil {
 		return cfg, err
 	}
 	if err := checkTransport(cfg.Transport); err != nil {
@@ -156,40 +151,32 @@ func splitCores(server, client string) (s, c affinity.Set, err error) {
 	return affinity.Split(s, c)
 }
 
-// bench runs and prints. It opens the JSON file first, so that a typing
-// error in its name does not cost the measurement, and writes it row by
-// row, so that an interrupted run keeps its finished rows.
+// measureRows runs a measurement, prints its table, and writes its rows to the file of --json.
+func measureRows[R any](a *app, file, profile string, run func(spawn child.Spawn, note func(string), done func(R)) error,
+	table func(io.Writer, []R) error) error {
+	spawn, err := spawner(profile)
+	if err != nil {
+		return err
+	}
+	return harness.Report(a.Out, a.Err, file, func(done func(R)) error { return run(spawn, a.note, done) }, table)
+}
+
+// note prints progress.
+func (a *app) note(s string) { fmt.Fprintln(a.Err, s) }
+
+// bench runs and prints.
 func (a *app) bench(ctx context.Context, cfg bench.Config, file, profile string) error {
-	if err := cfg.Validate(catfish.Schemes()[1:]); err != nil {
+	known := catfish.Schemes()[1:]
+	if err := cfg.Validate(known); err != nil {
 		return err
 	}
 	if _, err := bench.OpenDataset(cfg.Dataset, cfg.Objects, cfg.Seed); err != nil {
 		return err
 	}
-	spawn, err := spawner(profile)
-	if err != nil {
+	return measureRows(a, file, profile, func(spawn child.Spawn, note func(string), done func(bench.Row)) error {
+		_, err := bench.Run(ctx, cfg, spawn, known, note, done)
 		return err
-	}
-	table, rowsTo, closeRows, err := a.rowsTo(file)
-	if err != nil {
-		return err
-	}
-	defer closeRows()
-	var failed error
-	rows, err := bench.Run(ctx, cfg, spawn, catfish.Schemes()[1:],
-		func(note string) { fmt.Fprintln(a.Err, note) },
-		func(r bench.Row) {
-			if rowsTo != nil && failed == nil {
-				failed = r.WriteJSON(rowsTo)
-			}
-		})
-	if tableErr := bench.WriteTable(table, rows); err == nil {
-		err = tableErr
-	}
-	if err == nil {
-		err = failed
-	}
-	return err
+	}, bench.WriteTable)
 }
 
 // spawner starts this program again as a child of bench. If profile names a
@@ -226,10 +213,6 @@ func newBenchChild(a *app) *cobra.Command {
 		Short:  "Work for bench run, replay or demo",
 		Hidden: true,
 		Args:   cli.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
-		ValidArgs: []string{string(demoRole), string(bench.ServerRole), string(bench.ClientRole), string(engine.ClientRole), string(replay.Role),
-			string(micro.ServerRole), string(micro.ClientRole), string(idle.ServerRole), string(idle.ClientRole),
-			string(kv.ServerRole), string(kv.ClientRole),
-			string(features.ServerRole), string(features.ClientRole), string(features.LocalRole)},
 		RunE: func(cmd *cobra.Command, role []string) error {
 			set, err := affinity.Parse(cpus)
 			if err == nil {
@@ -249,55 +232,50 @@ func newBenchChild(a *app) *cobra.Command {
 				}
 				defer pprof.StopCPUProfile()
 			}
-			switch child.Role(role[0]) {
-			case demoRole:
-				return demoMain(cmd.Context(), a.In, a.Out)
-			case bench.ServerRole:
-				return bench.ServerMain(cmd.Context(), a.In, a.Out, bench.StartCatfish)
-			case engine.ClientRole:
-				return engine.ClientMain(cmd.Context(), a.In, a.Out)
-			case replay.Role:
-				return replay.Main(cmd.Context(), a.In, a.Out, replay.Dial)
-			case kv.ServerRole:
-				return kv.ServerMain(cmd.Context(), a.In, a.Out, kv.StartCatfish)
-			case kv.ClientRole:
-				return kv.ClientMain(cmd.Context(), a.In, a.Out, kv.DialCatfish)
-			case features.ServerRole:
-				return features.ServerMain(cmd.Context(), a.In, a.Out)
-			case features.ClientRole:
-				return features.ClientMain(cmd.Context(), a.In, a.Out)
-			case features.LocalRole:
-				return features.LocalMain(cmd.Context(), a.In, a.Out)
-			case idle.ServerRole:
-				return idle.ServerMain(cmd.Context(), a.In, a.Out)
-			case idle.ClientRole:
-				return idle.ClientMain(cmd.Context(), a.In, a.Out)
-			case micro.ServerRole:
-				return micro.ServerMain(cmd.Context(), a.In, a.Out, micro.OpenDevice)
-			case micro.ClientRole:
-				return micro.ClientMain(cmd.Context(), a.In, a.Out, micro.OpenDevice)
-			}
-			return bench.ClientMain(cmd.Context(), a.In, a.Out, bench.DialCatfish)
+			return a.roles()[child.Role(role[0])](cmd.Context(), a.In, a.Out)
 		},
+	}
+	for role := range a.roles() {
+		c.ValidArgs = append(c.ValidArgs, string(role))
 	}
 	c.Flags().StringVar(&cpus, "cpus", "", "cores to run on")
 	c.Flags().StringVar(&profile, "profile", "", "file for a CPU profile")
 	return c
 }
 
-// rowsTo opens the file of --json. The name - means standard output; the table then
-// goes to standard error. Without a name rows is nil.
-func (a *app) rowsTo(name string) (table, rows io.Writer, closeRows func(), err error) {
-	nothing := func() {}
-	switch name {
-	case "":
-		return a.Out, nil, nothing, nil
-	case "-":
-		return a.Err, a.Out, nothing, nil
+// roles are what a child may be.
+func (a *app) roles() map[child.Role]func(ctx context.Context, in io.Reader, out io.Writer) error {
+	return map[child.Role]func(ctx context.Context, in io.Reader, out io.Writer) error{
+		demoRole:            demoMain,
+		engine.ClientRole:   engine.ClientMain,
+		features.ServerRole: features.ServerMain,
+		features.ClientRole: features.ClientMain,
+		features.LocalRole:  features.LocalMain,
+		groups.ClientRole:   groups.ClientMain,
+		idle.ServerRole:     idle.ServerMain,
+		idle.ClientRole:     idle.ClientMain,
+		mongo.ServerRole:    mongo.ServerMain,
+		mongo.ClientRole:    mongo.ClientMain,
+		bench.ServerRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return bench.ServerMain(ctx, in, out, bench.StartCatfish)
+		},
+		bench.ClientRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return bench.ClientMain(ctx, in, out, bench.DialCatfish)
+		},
+		replay.Role: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return replay.Main(ctx, in, out, replay.Dial)
+		},
+		kv.ServerRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return kv.ServerMain(ctx, in, out, kv.StartCatfish)
+		},
+		kv.ClientRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return kv.ClientMain(ctx, in, out, kv.DialCatfish)
+		},
+		micro.ServerRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return micro.ServerMain(ctx, in, out, micro.OpenDevice)
+		},
+		micro.ClientRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return micro.ClientMain(ctx, in, out, micro.OpenDevice)
+		},
 	}
-	f, err := os.Create(name)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("--json: %w", err)
-	}
-	return a.Out, f, func() { f.Close() }, nil
 }

@@ -33,7 +33,7 @@ func newBenchDocs(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "docs",
 		Short: "Measure the project's page of benchmarks",
-		Long: `Measure the project's page of benchmarks, docs/benchmarks.md: a fixed list of
+		Long: `Measure the project's page of benchmarks, docs/research/benchmarks.md: a fixed list of
 commands, each printed above the table that it made, and one plot beside it
 in a directory called plots. It takes most of an hour.
 
@@ -49,7 +49,7 @@ project's own directory) is left out, and the page says so.`,
 		},
 	}
 	fs := c.Flags()
-	fs.StringVar(&f.out, "out", "docs/benchmarks.md", "the page")
+	fs.StringVar(&f.out, "out", "docs/research/benchmarks.md", "the page")
 	fs.StringVar(&f.store, "store", "bench-docs", "directory of finished results")
 	fs.StringVar(&f.date, "date", "", "date on the page; empty: the commit's, if the program knows it")
 	fs.BoolVar(&f.quick, "quick", false, "every command, but too small and too short to mean anything")

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench/features"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/cli"
 )
 
@@ -132,18 +133,7 @@ func (f *benchFeaturesFlags) config(cmd *cobra.Command) (features.Config, error)
 			cfg.Warmup = 20 * time.Millisecond
 		}
 	}
-	if err := cli.WantMore(
-		cli.Typed("work", len(cfg.Works) == 0),
-		cli.Typed("features", cfg.Features == 0),
-		cli.Typed("clients", cfg.Clients == 0),
-		cli.Typed("in-flight", cfg.InFlight == 0),
-		cli.Typed("writes", cfg.Writes == 0),
-		cli.Typed("pipeline", cfg.Pipeline == 0),
-		cli.Typed("areas", cfg.Areas == 0),
-		cli.Typed("objects", cfg.Objects == 0),
-		cli.Typed("duration", cfg.Duration == 0),
-		cli.Typed("repeat", cfg.Repeat == 0),
-	); err != nil {
+	if err := cli.WantMore(cmd.Flags(), "work", "features", "clients", "in-flight", "writes", "pipeline", "areas", "objects", "duration", "repeat"); err != nil {
 		return cfg, err
 	}
 	for _, path := range []string{cfg.Source, cfg.Countries} {
@@ -166,22 +156,10 @@ func (a *app) benchFeatures(ctx context.Context, cfg features.Config, file, prof
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	spawn, err := spawner(profile)
-	if err != nil {
+	return measureRows(a, file, profile, func(spawn child.Spawn, note func(string), done func(features.Row)) error {
+		_, err := features.Run(ctx, cfg, spawn, note, done)
 		return err
-	}
-	table, rowsTo, closeRows, err := a.rowsTo(file)
-	if err != nil {
-		return err
-	}
-	defer closeRows()
-	var failed error
-	rows, err := features.Run(ctx, cfg, spawn, func(note string) { fmt.Fprintln(a.Err, note) }, func(r features.Row) {
-		if rowsTo != nil && failed == nil {
-			failed = r.WriteJSON(rowsTo)
-		}
-	})
-	return errors.Join(err, failed, features.WriteTable(table, rows))
+	}, features.WriteTable)
 }
 
 func newBenchFeaturesData(a *app) *cobra.Command {

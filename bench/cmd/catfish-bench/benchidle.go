@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench/idle"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/cli"
 )
 
@@ -56,23 +56,7 @@ The table goes to standard output, or to standard error with --json -.`,
 }
 
 func (a *app) benchIdle(ctx context.Context, cfg idle.Config, file, profile string) error {
-	spawn, err := spawner(profile)
-	if err != nil {
-		return err
-	}
-	table, rowsTo, closeRows, err := a.rowsTo(file)
-	if err != nil {
-		return err
-	}
-	defer closeRows()
-	rows, err := idle.Run(ctx, cfg, spawn, func(note string) { fmt.Fprintln(a.Err, note) })
-	for _, r := range rows {
-		if rowsTo != nil && err == nil {
-			err = r.WriteJSON(rowsTo)
-		}
-	}
-	if tableErr := idle.WriteTable(table, rows); err == nil {
-		err = tableErr
-	}
-	return err
+	return measureRows(a, file, profile, func(spawn child.Spawn, note func(string), done func(idle.Row)) error {
+		return idle.Run(ctx, cfg, spawn, note, done)
+	}, idle.WriteTable)
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/catfish"
@@ -41,14 +41,14 @@ Every value that is read is checked: that it was written for its key, and that i
 is not older than one that was seen before. Wrong answers are counted and make
 the command fail.
 
-The table goes to standard output, or to standard error with --json -. bench/kvpeers
+The table goes to standard output, or to standard error with --json -. bench/peers/kvpeers
 measures Redis and memcached in the same rounds.`,
 		Example: `  catfish bench kv --mix B --keys 10000000 --server-cpus 0 --client-cpus 1 --transport shm
   catfish bench kv --mix C --scheme fast,offload,offload-cached --batch 64
   catfish bench kv --mix A --dist uniform --value-bytes 1024 --repeat 5 --json rows.jsonl`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := f.config()
+			cfg, err := f.config(cmd.Flags())
 			if err == nil {
 				err = noTransport(cmd.Flags(), cfg.Transport, cfg.Schemes)
 			}
@@ -86,24 +86,14 @@ measures Redis and memcached in the same rounds.`,
 }
 
 // config checks what depends on the command line; package kv checks the rest.
-func (f *benchKVFlags) config() (kv.Config, error) {
+func (f *benchKVFlags) config(fs *pflag.FlagSet) (kv.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = cli.Commit()
 	var err error
 	if cfg.Workload, err = kv.Workload(f.mix, f.dist); err != nil {
 		return cfg, err
 	}
-	if err := cli.WantMore(
-		cli.Typed("keys", f.keys == 0),
-		cli.Typed("value-bytes", f.valueBytes == 0),
-		cli.Typed("clients", cfg.Clients == 0),
-		cli.Typed("in-flight", cfg.InFlight == 0),
-		cli.Typed("client-procs", cfg.Procs == 0),
-		cli.Typed("batch", cfg.Batch == 0),
-		cli.Typed("duration", cfg.Duration == 0),
-		cli.Typed("repeat", cfg.Repeat == 0),
-		cli.Typed("scheme", len(cfg.Schemes) == 0),
-	); err != nil {
+	if err := cli.WantMore(fs, "keys", "value-bytes", "clients", "in-flight", "client-procs", "batch", "duration", "repeat", "scheme"); err != nil {
 		return cfg, err
 	}
 	cfg.Workload.Keys, cfg.Workload.ValueBytes, cfg.Workload.Seed = f.keys, f.valueBytes, f.seed
@@ -120,28 +110,8 @@ func (a *app) benchKV(ctx context.Context, cfg kv.Config, file, profile string) 
 	if err := cfg.Validate(known); err != nil {
 		return err
 	}
-	spawn, err := spawner(profile)
-	if err != nil {
+	return measureRows(a, file, profile, func(spawn child.Spawn, note func(string), done func(kv.Row)) error {
+		_, err := kv.Run(ctx, cfg, func(string) child.Spawn { return spawn }, known, note, done)
 		return err
-	}
-	table, rowsTo, closeRows, err := a.rowsTo(file)
-	if err != nil {
-		return err
-	}
-	defer closeRows()
-	var failed error
-	rows, err := kv.Run(ctx, cfg, func(string) child.Spawn { return spawn }, known,
-		func(note string) { fmt.Fprintln(a.Err, note) },
-		func(r kv.Row) {
-			if rowsTo != nil && failed == nil {
-				failed = r.WriteJSON(rowsTo)
-			}
-		})
-	if tableErr := kv.WriteTable(table, rows); err == nil {
-		err = tableErr
-	}
-	if err == nil {
-		err = failed
-	}
-	return err
+	}, kv.WriteTable)
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench/kv"
-	"github.com/catfish-index/catfish/datasets/ycsb"
 	"github.com/catfish-index/catfish/internal/cli"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
 	"github.com/catfish-index/catfish/internal/longer"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // TestBenchKVFlags: the typed values are measured, and invalid flags are
@@ -24,7 +24,7 @@ func TestBenchKVFlags(t *testing.T) {
 			Schemes: []string{"fast"}, Clients: 1, InFlight: 2, Procs: 1, Batch: 4, Duration: 1e9, Repeat: 2, Transport: "shm",
 		},
 	}
-	cfg, err := f.config()
+	cfg, err := f.config(newBenchKV(nil).Flags())
 	if w := cfg.Workload; err != nil || w.Mix != ycsb.MixD || w.Dist != ycsb.Latest || w.Theta != ycsb.Theta ||
 		w.Keys != 10 || w.ValueBytes != 64 || w.Seed != 3 || cfg.Batch != 4 || cfg.Commit == "" || len(cfg.ServerCPUs)+len(cfg.ClientCPUs) == 1 {
 		t.Errorf("%+v, %v", cfg, err)

@@ -27,6 +27,7 @@ type paperFlags struct {
 	quick, fresh, json bool
 	check              bool
 
+	fs      *pflag.FlagSet
 	chosen  func(flag string) bool // typed, not a default
 	command string                 // the typed command
 }
@@ -77,7 +78,7 @@ discards them.`,
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.chosen, f.command = cmd.Flags().Changed, typed(cmd)
+			f.fs, f.chosen, f.command = cmd.Flags(), cmd.Flags().Changed, typed(cmd)
 			if err := cli.CheckBackoff(cmd.Flags(), f.set.Backoff); err != nil {
 				return err
 			}
@@ -194,16 +195,7 @@ func (f paperFlags) plan() (paperPlan, error) {
 			}
 		}
 	}
-	if err := cli.WantMore(
-		cli.Typed("objects", p.set.Objects == 0),
-		cli.Typed("requests", p.set.Requests == 0),
-		cli.Typed("in-flight", p.set.InFlight == 0),
-		cli.Typed("repeat", p.set.Repeat == 0),
-		cli.Typed("clients", f.chosen("clients") && len(p.clients) == 0 || slices.Contains(p.clients, 0)),
-		cli.Typed("network", len(p.networks) == 0),
-		cli.Typed("data", p.set.Data == ""),
-		cli.Typed("out", f.out == ""),
-	); err != nil {
+	if err := cli.WantMore(f.fs, "objects", "requests", "in-flight", "repeat", "clients", "network", "data", "out"); err != nil {
 		return p, err
 	}
 	server, client, err := splitCores(f.set.ServerCPUs, f.set.ClientCPUs)

@@ -37,7 +37,7 @@ func (m *paperMicro) missing() int { return m.runner.Missing(m.cells) }
 
 func (m *paperMicro) run(ctx context.Context, show paperProgress, points io.Writer) error {
 	m.runner.Note = show.note
-	m.runner.Progress = func(p paper.MicroProgress) {
+	m.runner.Progress = func(p paper.Progress[paper.MicroPoint]) {
 		show.micro(p)
 		_ = json.NewEncoder(points).Encode(p.Point) // The store keeps the point in any case.
 	}

@@ -10,7 +10,7 @@ import (
 // paperProgress shows the points of a run as steps.
 type paperProgress struct{ *steps }
 
-func (p paperProgress) point(at paper.Progress) {
+func (p paperProgress) point(at paper.Progress[paper.Point]) {
 	left := ""
 	if at.Done < at.Total {
 		left = ", about " + roughly(at.Left) + " left"
@@ -26,7 +26,7 @@ func (p paperProgress) point(at paper.Progress) {
 }
 
 // micro is point, for figure 9.
-func (p paperProgress) micro(at paper.MicroProgress) {
+func (p paperProgress) micro(at paper.Progress[paper.MicroPoint]) {
 	left := ""
 	if at.Done < at.Total {
 		left = ", about " + roughly(at.Left) + " of figure 9 left"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +15,7 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/cli"
-	"github.com/catfish-index/catfish/rdma/ofi"
+	"github.com/catfish-index/catfish/internal/rdma/ofi"
 )
 
 // reachable drops the networks that this process cannot create, and reports
@@ -93,7 +94,7 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	missing := runner.Missing(cells)
 	all := missing + micro.missing()
 	fmt.Fprintf(a.Err, "%d points to measure, %d are there\n", all,
-		len(store.Points())+len(micro.store.All()))
+		len(store.All())+len(micro.store.All()))
 	if runner.Queries, err = a.paperQueries(f.out, plan, missing); err != nil {
 		return err
 	}
@@ -103,9 +104,9 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 		points = a.Out
 	}
 	runner.Note = show.note
-	runner.Progress = func(p paper.Progress) {
+	runner.Progress = func(p paper.Progress[paper.Point]) {
 		show.point(p)
-		_ = p.Point.Row.WriteJSON(points) // The store keeps the point in any case.
+		_ = json.NewEncoder(points).Encode(p.Point.Row) // The store keeps the point in any case.
 	}
 	if err = micro.run(ctx, show, points); err == nil {
 		show.set(0, missing)
@@ -114,7 +115,7 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	show.end()
 	doc := paper.Report{
 		Settings: plan.set, Command: f.command, Experiments: plan.experiments,
-		Points: store.Points(), Micro: micro.store.All(), Skipped: skipped, Simulated: plan.simulated,
+		Points: store.All(), Micro: micro.store.All(), Skipped: skipped, Simulated: plan.simulated,
 	}.Document()
 	if err != nil {
 		left := runner.Missing(cells) + micro.missing()
@@ -127,7 +128,7 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w\nWhat was measured is kept: the same command goes on from here", err)
 	}
-	return a.paperDone(f, store.Points(), micro.store.All(), skipped)
+	return a.paperDone(f, store.All(), micro.store.All(), skipped)
 }
 
 // cleanNetworks removes the remains of a killed run before it creates other

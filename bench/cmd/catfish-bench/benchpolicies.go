@@ -163,7 +163,7 @@ func (a *app) benchPolicies(ctx context.Context, f policiesFlags) (err error) {
 			fmt.Fprintf(a.Err, "removed what a killed run left: %s\n", strings.Join(removed, ", "))
 		}
 	}
-	c.Note = func(s string) { fmt.Fprintln(a.Err, s) }
+	c.Note = a.note
 	err = c.Run(ctx)
 	if err != nil && !errors.Is(err, benchpolicies.ErrOther) && f.json != "" && len(c.Store.Records) > 0 {
 		err = fmt.Errorf("%w\nWhat was measured is kept: the same command with --resume goes on from here", err)

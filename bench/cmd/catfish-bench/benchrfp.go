@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/rfp"
 	"github.com/catfish-index/catfish/internal/cli"
 )
@@ -56,20 +57,18 @@ func (a *app) benchRFP(ctx context.Context, f *rfpFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	table, rowsTo, closeRows, err := a.rowsTo(f.json)
+	o, err := harness.OpenOutput(a.Out, a.Err, f.json)
 	if err != nil {
 		return err
 	}
-	defer closeRows()
-	page, err := rfp.Predict(ctx, cl, f.seed, f.tables, func(s string) { fmt.Fprintln(a.Err, s) })
+	defer func() { err = errors.Join(err, o.Close()) }()
+	page, err := rfp.Predict(ctx, cl, f.seed, f.tables, a.note)
 	if len(page.Tables) == 0 {
 		return err
 	}
-	if rowsTo != nil {
-		err = errors.Join(err, page.WriteJSON(rowsTo))
-	}
+	err = errors.Join(err, page.WriteJSON(o.Rows))
 	if f.out == "" {
-		return errors.Join(err, page.Write(table))
+		return errors.Join(err, page.Write(o.Table))
 	}
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,12 +13,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/micro"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
 	"github.com/catfish-index/catfish/internal/cli"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -203,22 +203,22 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 			return err
 		}
 	}
-	table, rowsTo, closeRows, err := a.rowsTo(f.json)
+	o, err := harness.OpenOutput(a.Out, a.Err, f.json)
 	if err != nil {
 		return err
 	}
-	defer closeRows()
+	defer o.Close()
 	switch {
 	case f.table:
-		return a.simTable(ctx, f, cl, table, rowsTo)
+		return a.simTable(ctx, f, cl, o)
 	case f.figure != "":
-		return simMicro(cl, table, rowsTo)
+		return simMicro(cl, o)
 	case f.check != "":
-		return a.simCheck(ctx, f, cl, table, rowsTo)
+		return a.simCheck(ctx, f, cl, o)
 	case f.fit != "":
-		return a.simFit(ctx, f, cl, table, rowsTo)
+		return a.simFit(ctx, f, cl, o)
 	}
-	return a.simRows(ctx, f, configs, table, rowsTo)
+	return a.simRows(ctx, f, configs, o)
 }
 
 // noUse refuses flags that would do nothing in this call.
@@ -312,8 +312,8 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 }
 
 // simRows simulates the configurations in order.
-func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, table, rowsTo io.Writer) error {
-	w, err := new(sim.Cache).Get(f.spec, func(s string) { fmt.Fprintln(a.Err, s) })
+func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, o *harness.Output) error {
+	w, err := new(sim.Cache).Get(f.spec, a.note)
 	if err != nil {
 		return err
 	}
@@ -329,15 +329,13 @@ func (a *app) simRows(ctx context.Context, f *simFlags, configs []sim.Config, ta
 		}
 		row := sim.NewRow(cfg, w, r, cli.Commit())
 		rows = append(rows, row)
-		if rowsTo != nil {
-			if err = row.WriteJSON(rowsTo); err != nil {
-				break
-			}
+		if err = o.Row(row); err != nil {
+			break
 		}
 	}
 	p.end()
 	if len(rows) > 0 {
-		if e := sim.WriteRows(table, configs[0].Cluster, w, rows); err == nil {
+		if e := sim.WriteRows(o.Table, configs[0].Cluster, w, rows); err == nil {
 			err = e
 		}
 	}
@@ -374,44 +372,39 @@ func (f *simFlags) base(cl *sim.Cluster) sim.Config {
 }
 
 // simTable prints the paper's numbers beside simulated ones.
-func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
+func (a *app) simTable(ctx context.Context, f *simFlags, cl *sim.Cluster, o *harness.Output) error {
 	s, err := paper.Predict(ctx, f.base(cl), new(sim.Cache), f.spec.Objects,
-		func(s string) { fmt.Fprintln(a.Err, s) })
-	if rowsTo != nil {
-		err = errors.Join(err, s.WriteJSON(rowsTo))
-	}
+		a.note)
+	err = errors.Join(err, s.WriteJSON(o.Rows))
 	if len(s.Numbers) > 0 {
-		err = errors.Join(err, paper.WritePredictions(table, cl, s))
+		err = errors.Join(err, paper.WritePredictions(o.Table, cl, s))
 	}
 	if err == nil {
-		fmt.Fprintln(table)
-		err = simMicro(cl, table, rowsTo)
+		fmt.Fprintln(o.Table)
+		err = simMicro(cl, o)
 	}
 	return err
 }
 
 // simMicro prints figure 9.
-func simMicro(cl *sim.Cluster, table, rowsTo io.Writer) error {
+func simMicro(cl *sim.Cluster, o *harness.Output) error {
 	rows, err := paper.PredictMicro(cl, micro.Sizes())
 	if err != nil {
 		return err
 	}
-	if rowsTo != nil {
-		for _, r := range rows {
-			if err := r.WriteJSON(rowsTo); err != nil {
-				return err
-			}
+	for _, r := range rows {
+		if err := r.WriteJSON(o.Rows); err != nil {
+			return err
 		}
 	}
-	return paper.WriteMicro(table, cl, rows)
+	return paper.WriteMicro(o.Table, cl, rows)
 }
 
 // simFit fits the cluster's costs and prints them.
-func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, to, rowsTo io.Writer) error {
-	if rowsTo != nil {
+func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, o *harness.Output) error {
+	if f.json != "" {
 		return cli.BadUsage("--json with --fit: a fit is printed as lines of TOML")
 	}
-	note := func(s string) { fmt.Fprintln(a.Err, s) }
 	cache := new(sim.Cache)
 	keys := paper.FitKeys
 	goals := paper.FitGoals(f.base(cl), cache, f.spec.Objects)
@@ -421,15 +414,15 @@ func (a *app) simFit(ctx context.Context, f *simFlags, cl *sim.Cluster, to, rows
 			return fmt.Errorf("--fit: %w", err)
 		}
 	}
-	fitted, err := sim.Fit(ctx, cl, keys, goals, note)
+	fitted, err := sim.Fit(ctx, cl, keys, goals, a.note)
 	if err != nil {
 		return err
 	}
-	return fitted.Write(to)
+	return fitted.Write(o.Table)
 }
 
 // simCheck compares measured rows with the cluster.
-func (a *app) simCheck(ctx context.Context, f *simFlags, cl *sim.Cluster, table, rowsTo io.Writer) error {
+func (a *app) simCheck(ctx context.Context, f *simFlags, cl *sim.Cluster, o *harness.Output) error {
 	goals, _, err := a.rowGoals(f.check, f.duration, cl, new(sim.Cache))
 	if err != nil {
 		return fmt.Errorf("--check: %w", err)
@@ -439,13 +432,11 @@ func (a *app) simCheck(ctx context.Context, f *simFlags, cl *sim.Cluster, table,
 		return err
 	}
 	for _, c := range all {
-		if rowsTo != nil {
-			if err := c.WriteJSON(rowsTo); err != nil {
-				return err
-			}
+		if err := o.Row(c); err != nil {
+			return err
 		}
 	}
-	return sim.WriteChecked(table, cl, all)
+	return sim.WriteChecked(o.Table, cl, all)
 }
 
 // rowGoals reads measured rows.
@@ -459,5 +450,5 @@ func (a *app) rowGoals(name string, duration time.Duration, cl *sim.Cluster, cac
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return sim.RowGoals(rows, cl, cache, duration, func(s string) { fmt.Fprintln(a.Err, s) })
+	return sim.RowGoals(rows, cl, cache, duration, a.note)
 }

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/cli"
 	"github.com/catfish-index/catfish/rstar"
@@ -79,11 +79,12 @@ func (a *app) benchStep(ctx context.Context, f stepFlags) error {
 	if err != nil {
 		return err
 	}
-	out, rowsTo, closeRows, err := a.rowsTo(f.json)
+	o, err := harness.OpenOutput(a.Out, a.Err, f.json)
 	if err != nil {
 		return err
 	}
-	defer closeRows()
+	defer o.Close()
+	out := o.Table
 	cell := func(r *bench.StepRow, from, to time.Duration) string {
 		ops, share, ok := r.After(from, to)
 		if !ok {
@@ -95,17 +96,17 @@ func (a *app) benchStep(ctx context.Context, f stepFlags) error {
 	var broken error
 	fmt.Fprintf(out, "%s, scale %s, %d clients x %d callers that rest for %v until %v, server on %s, clients on %s\n"+
 		"searches/s and share offloaded, by the time since the step\n\n", f.cfg.Dataset, f.cfg.Scale, f.cfg.Clients,
-		f.cfg.InFlight, f.cfg.Rest, f.cfg.At, bench.Cores(f.cfg.ServerCPUs.String()), bench.Cores(f.cfg.ClientCPUs.String()))
+		f.cfg.InFlight, f.cfg.Rest, f.cfg.At, harness.Cores(f.cfg.ServerCPUs.String()), harness.Cores(f.cfg.ClientCPUs.String()))
 	if s, in, b := f.cfg.Strategy, f.cfg.Inserted, f.cfg.Backoff; s != rstar.Revised || in || !b.IsPaper() {
 		fmt.Fprintf(out, "%s; Algorithm 1 with %v\n\n", bench.TreeText(s, in), b)
 	}
 	fmt.Fprintf(out, "%-16s %16s %16s %16s %16s\n", "scheme", "before", "0 to 0.1 s", "0 to 1 s", "after 1 s")
-	err = bench.Steps(ctx, f.cfg, spawn, func(s string) { fmt.Fprintln(a.Err, s) }, func(r bench.StepRow) {
+	err = bench.Steps(ctx, f.cfg, spawn, a.note, func(r bench.StepRow) {
 		rows = append(rows, r)
 		fmt.Fprintf(out, "%-16s %s %s %s %s\n", r.Scheme, cell(&r, -f.cfg.At, 0), cell(&r, 0, 100*time.Millisecond),
 			cell(&r, 0, time.Second), cell(&r, time.Second, f.cfg.Duration))
-		if rowsTo != nil && broken == nil {
-			broken = json.NewEncoder(rowsTo).Encode(r)
+		if broken == nil {
+			broken = o.Row(r)
 		}
 	})
 	if err == nil {

@@ -27,7 +27,8 @@ places of --places, and the engine room, which shows these clients and starts
 more. The show ends by itself, or with Ctrl-C, with a summary. On a terminal
 the page stays after that, until Ctrl-C.`,
 		Example: `  catfish demo
-  catfish demo --duration 60s --policy paper-literal --transport soft`,
+  catfish demo --duration 60s --policy paper-literal --transport soft
+  catfish demo cluster`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -54,6 +55,7 @@ the page stays after that, until Ctrl-C.`,
 	fs.StringVar(&server, "server-cpus", "", "cores of the server; empty: the first if there are two")
 	fs.StringVar(&client, "client-cpus", "", "cores of the clients; empty: all but the first")
 	page.register(c)
+	c.AddCommand(newDemoCluster(a))
 	cli.CompleteData(c, "dataset")
 	cli.Complete(c, "transport", "auto", "shm", "soft")
 	cli.Complete(c, "policy", cli.Policies()...)

@@ -2,18 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/cli"
 	"github.com/catfish-index/catfish/internal/engine"
-	"github.com/catfish-index/catfish/web"
+	"github.com/catfish-index/catfish/internal/web"
 )
 
 // demoRole is the role of a demo's server.
@@ -84,16 +83,12 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	if err != nil {
 		return err
 	}
-	page, err := cli.ServePage(ctx, srv, job.HTTP, spawn, cfg.ClientCPUs, cancel)
-	if errors.Is(err, cli.ErrHTTP) && !job.Fixed {
-		host, _, _ := net.SplitHostPort(job.HTTP) // It was checked.
-		page, err = cli.ServePage(ctx, srv, net.JoinHostPort(host, "0"), spawn, cfg.ClientCPUs, cancel)
-	}
+	page, err := servePage(srv, job.HTTP, job.Fixed, spawn, cfg.ClientCPUs, cancel)
 	if err != nil {
 		return err
 	}
-	defer page.Close()
-	said.URL = "http://" + page.Addr + "/"
+	defer page.close()
+	said.URL = "http://" + page.addr + "/"
 	if err := p.Write(said); err != nil {
 		return err
 	}
@@ -102,8 +97,8 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 		Addr: s.Addr(), Objects: s.Len(), Bounds: s.Bounds(), NodeBytes: s.NodeBytes(), Transports: s.Transports(),
 	}
 	began := time.Now()
-	usage := func(context.Context) (bench.Usage, error) { return bench.UsageSince(began) }
-	over, err := page.Room.Show(web.EngineLoad{
+	usage := func(context.Context) (harness.Usage, error) { return harness.UsageSince(began) }
+	over, err := page.room.Show(web.EngineLoad{
 		Clients: cfg.Procs * cfg.Clients, Seconds: int(cfg.Duration.Seconds()), Collection: catfish.DefaultCollection, Policy: cfg.Policy,
 	}, func(ctx context.Context, v engine.View) error {
 		return bench.Drive(ctx, cfg, on, usage, spawn, &pipeShow{p, v})
@@ -121,7 +116,7 @@ func demoServer(ctx context.Context, p *child.Pipe, job demoJob) error {
 	select {
 	case err = <-over:
 	case <-ended:
-		page.Room.Stop()
+		page.room.Stop()
 		err = <-over
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/catfish-index/catfish/bench/sim"
 	"github.com/catfish-index/catfish/internal/cli"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
-	"github.com/catfish-index/catfish/policy"
+	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
 

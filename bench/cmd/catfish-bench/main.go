@@ -7,9 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/catfish-index/catfish/bench"
-	"github.com/catfish-index/catfish/bench/idle"
-	"github.com/catfish-index/catfish/bench/kvlocal"
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/internal/cli"
 )
@@ -26,7 +24,7 @@ var program = cli.Program{
 		return []*cobra.Command{newBench(mine), newDemo(mine), newReplay(mine)}
 	},
 	BadUsage: []error{
-		bench.ErrConfig, idle.ErrConfig, kvlocal.ErrConfig, paper.ErrFigure, paper.ErrSeries, paper.ErrNetwork,
+		harness.ErrConfig, paper.ErrFigure, paper.ErrSeries, paper.ErrNetwork,
 	},
 	Hint: func(err error) string {
 		if errors.Is(err, paper.ErrSettings) {

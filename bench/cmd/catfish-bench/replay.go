@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/cli"
 )
 
@@ -102,13 +103,7 @@ output, or to standard error with --json -.`,
 func (f *replayFlags) config(c *cobra.Command) (replay.Config, error) {
 	cfg := f.cfg
 	cfg.Commit = cli.Commit()
-	if err := cli.WantMore(
-		cli.Typed("clients", cfg.Clients == 0),
-		cli.Typed("in-flight", cfg.InFlight == 0),
-		cli.Typed("client-procs", cfg.Procs == 0),
-		cli.Typed("query-count", cfg.QueryCount == 0),
-		cli.Typed("scheme", len(cfg.Schemes) == 0),
-	); err != nil {
+	if err := cli.WantMore(c.Flags(), "clients", "in-flight", "client-procs", "query-count", "scheme"); err != nil {
 		return cfg, err
 	}
 	if !c.Flags().Changed("scheme") {
@@ -192,35 +187,18 @@ func (a *app) replay(ctx context.Context, cfg replay.Config, f replayFlags) (err
 			return err
 		}
 	}
-	spawn, err := spawner(f.profile)
-	if err != nil {
-		return err
-	}
-	table, rowsTo, closeRows, err := a.rowsTo(f.json)
-	if err != nil {
-		return err
-	}
-	defer closeRows()
-	var results io.Writer
-	if f.results != "" {
-		file, err := os.OpenFile(f.results, os.O_WRONLY|os.O_CREATE, 0o666)
-		if err != nil {
-			return fmt.Errorf("--results: %w", err)
-		}
-		defer func() { err = errors.Join(err, file.Close()) }()
-		results = &overwriter{f: file}
-	}
-	var rows []replay.Row
-	var failed error
-	err = replay.Run(ctx, cfg, spawn, known, results,
-		func(note string) { fmt.Fprintln(a.Err, note) },
-		func(r replay.Row) {
-			rows = append(rows, r)
-			if rowsTo != nil && failed == nil {
-				failed = r.WriteJSON(rowsTo)
+	return measureRows(a, f.json, f.profile, func(spawn child.Spawn, note func(string), done func(replay.Row)) (failed error) {
+		var results io.Writer
+		if f.results != "" {
+			file, err := os.OpenFile(f.results, os.O_WRONLY|os.O_CREATE, 0o666)
+			if err != nil {
+				return fmt.Errorf("--results: %w", err)
 			}
-		})
-	return errors.Join(err, replay.WriteTable(table, rows), failed)
+			defer func() { failed = errors.Join(failed, file.Close()) }()
+			results = &overwriter{f: file}
+		}
+		return replay.Run(ctx, cfg, spawn, known, results, note, done)
+	}, replay.WriteTable)
 }
 
 // overwriter empties a file when the first new bytes arrive: a failure before

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs in the guest, from the share that test.sh filled. Stages:
 #
-#   conformance  rdma/ofi's suite, over rxe0
+#   conformance  internal/rdma/ofi's suite, over rxe0
 #   messages     fastmsg: calls, and answers that clients fetch, with hostile
 #                peers and budgets
 #   library      catfish's end-to-end and history tests; servers that are

@@ -3,24 +3,22 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"math"
-	"net"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/bench/peers/postgres"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -38,9 +36,7 @@ type server struct {
 	connect     func(ctx context.Context, s *server) (search searchFunc, end func(), err error)
 
 	addr, port, dir string
-	cmd             *exec.Cmd
-	ended           chan struct{} // closed when cmd has ended
-	output          bytes.Buffer  // of cmd
+	*harness.Program
 }
 
 func servers(catfishProgram string) []*server {
@@ -94,54 +90,30 @@ func find(only, catfishProgram string) (found []*server, err error) {
 
 // run starts the program on the servers' core, and waits until ready says
 // that it answers. PORT and DIR in args are replaced.
-func (s *server) run(ctx context.Context, b *bench, as *syscall.Credential, ready func() error, args ...string) error {
+func (s *server) run(ctx context.Context, b *bench, ready func() error, args ...string) (err error) {
 	for i, a := range args {
 		args[i] = strings.NewReplacer("PORT", s.port, "DIR", s.dir).Replace(a)
 	}
-	s.cmd = exec.Command("taskset", append([]string{"-c", strconv.Itoa(b.server)}, args...)...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.dir, &s.output, &s.output
-	// A process group of its own: Ctrl-C reaches this process only, stop ends
-	// it in order.
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: as, Setpgid: true, Pdeathsig: syscall.SIGINT}
-	if err := s.cmd.Start(); err != nil {
+	if s.Program, err = harness.StartProgram(strconv.Itoa(b.server), nil, s.dir, args...); err != nil {
 		return err
 	}
-	s.ended = make(chan struct{})
-	go func() { _ = s.cmd.Wait(); close(s.ended) }()
-	for {
-		err := ready()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-s.ended:
-			return fmt.Errorf("it ended: %v\n%s", s.cmd.ProcessState, s.output.Bytes())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return s.Await(ctx, ready)
 }
 
 // stop ends it (SIGINT, for SIGTERM lets PostgreSQL wait for its sessions)
 // and removes its files.
 func (s *server) stop() {
-	if s.ended != nil {
-		_ = s.cmd.Process.Signal(syscall.SIGINT)
-		<-s.ended
+	if s.Program != nil {
+		_ = s.Stop(syscall.SIGINT)
 	}
 	os.RemoveAll(s.dir)
 }
 
 // place makes a directory and finds a free port.
 func (s *server) place() (err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	if s.addr, s.port, err = harness.FreeAddr(); err != nil {
 		return err
 	}
-	defer l.Close()
-	s.addr = l.Addr().String()
-	_, s.port, _ = net.SplitHostPort(s.addr)
 	s.dir, err = os.MkdirTemp("", "servers-")
 	return err
 }
@@ -154,7 +126,7 @@ func startCatfish(ctx context.Context, b *bench, s *server) error {
 	if err := s.place(); err != nil {
 		return err
 	}
-	return s.run(ctx, b, nil, func() error {
+	return s.run(ctx, b, func() error {
 		_, end, err := s.connect(ctx, s)
 		if err == nil {
 			end()
@@ -183,31 +155,35 @@ func connectCatfish(policy string) func(context.Context, *server) (searchFunc, f
 func decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 func startRedis(ctx context.Context, b *bench, s *server) error {
-	return startRESP(ctx, b, s, func(c *resp, id string, r rstar.Rect) {
-		c.add("GEOADD", "objects", decimal((r.MinX+r.MaxX)/2), decimal((r.MinY+r.MaxY)/2), id)
+	return startRESP(ctx, b, s, func(id string, r rstar.Rect) []string {
+		return []string{"GEOADD", "objects", decimal((r.MinX + r.MaxX) / 2), decimal((r.MinY + r.MaxY) / 2), id}
 	}, s.program, "--port", "PORT", "--bind", "127.0.0.1", "--dir", "DIR", "--save", "", "--appendonly", "no")
 }
 
 // kmPerDegree is Redis's: its Earth has a radius of 6372.797560856 km.
 const kmPerDegree = 6372.797560856 * math.Pi / 180
 
-func searchRedis(c *resp, r rstar.Rect) (int, error) {
+func searchRedis(r rstar.Rect) []string {
 	lat := (r.MinY + r.MaxY) / 2
 	width := (r.MaxX - r.MinX) * kmPerDegree * math.Cos(lat*math.Pi/180)
-	return c.do("GEOSEARCH", "objects", "FROMLONLAT", decimal((r.MinX+r.MaxX)/2), decimal(lat),
-		"BYBOX", decimal(width), decimal((r.MaxY-r.MinY)*kmPerDegree), "km")
+	return []string{
+		"GEOSEARCH", "objects", "FROMLONLAT", decimal((r.MinX + r.MaxX) / 2), decimal(lat),
+		"BYBOX", decimal(width), decimal((r.MaxY - r.MinY) * kmPerDegree), "km",
+	}
 }
 
 func startTile38(ctx context.Context, b *bench, s *server) error {
-	return startRESP(ctx, b, s, func(c *resp, id string, r rstar.Rect) {
-		c.add("SET", "objects", id, "BOUNDS", decimal(r.MinY), decimal(r.MinX), decimal(r.MaxY), decimal(r.MaxX))
+	return startRESP(ctx, b, s, func(id string, r rstar.Rect) []string {
+		return []string{"SET", "objects", id, "BOUNDS", decimal(r.MinY), decimal(r.MinX), decimal(r.MaxY), decimal(r.MaxX)}
 	}, s.program, "-h", "127.0.0.1", "-p", "PORT", "-d", "DIR", "--appendonly", "no")
 }
 
 // searchTile38 sets a limit: without one Tile38 stops at 100 objects.
-func searchTile38(c *resp, r rstar.Rect) (int, error) {
-	return c.do("INTERSECTS", "objects", "LIMIT", "1000000", "IDS",
-		"BOUNDS", decimal(r.MinY), decimal(r.MinX), decimal(r.MaxY), decimal(r.MaxX))
+func searchTile38(r rstar.Rect) []string {
+	return []string{
+		"INTERSECTS", "objects", "LIMIT", "1000000", "IDS",
+		"BOUNDS", decimal(r.MinY), decimal(r.MinX), decimal(r.MaxY), decimal(r.MaxX),
+	}
 }
 
 // findPostGIS returns PostgreSQL's program, of a version that has PostGIS.
@@ -226,34 +202,19 @@ func startPostGIS(ctx context.Context, b *bench, s *server) error {
 	if err := s.place(); err != nil {
 		return err
 	}
-	var as *syscall.Credential
-	if os.Geteuid() == 0 { // PostgreSQL refuses root
-		u, err := user.Lookup("postgres")
-		if err != nil {
-			return err
-		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		if err := os.Chown(s.dir, uid, gid); err != nil {
-			return err
-		}
-	}
-	initdb := exec.Command(filepath.Join(filepath.Dir(s.program), "initdb"), "-D", s.dir+"/data", "-A", "trust", "-U", "postgres", "-N")
-	initdb.Dir, initdb.SysProcAttr = s.dir, &syscall.SysProcAttr{Credential: as}
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
-	}
 	var c *pgx.Conn
+	var err error
 	// In its favour: it keeps nothing on disk, all data fits in memory.
-	if err := s.run(ctx, b, as, func() (err error) { c, err = dialPostgres(ctx, s); return err },
-		s.program, "-D", "DIR/data", "-h", "127.0.0.1", "-p", "PORT", "-c", "unix_socket_directories=",
-		"-c", "fsync=off", "-c", "shared_buffers=1GB", "-c", "maintenance_work_mem=512MB",
-		"-c", "max_wal_size=8GB", "-c", "autovacuum=off", "-c", "jit=off"); err != nil {
+	if s.Program, err = postgres.Start(ctx, filepath.Dir(s.program), s.dir, strconv.Itoa(b.server), "listen_addresses=127.0.0.1", "port="+s.port,
+		"unix_socket_directories=", "fsync=off", "shared_buffers=1GB", "maintenance_work_mem=512MB",
+		"max_wal_size=8GB", "autovacuum=off", "jit=off"); err != nil {
+		return err
+	}
+	if err := s.Await(ctx, func() (err error) { c, err = dialPostgres(ctx, s); return err }); err != nil {
 		return err
 	}
 	defer c.Close(ctx)
-	_, err := c.Exec(ctx, "CREATE EXTENSION postgis; CREATE TABLE raw (id int8, a float8, b float8, c float8, d float8)")
+	_, err = c.Exec(ctx, "CREATE EXTENSION postgis; CREATE TABLE raw (id int8, a float8, b float8, c float8, d float8)")
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,89 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/catfish-index/catfish/rstar"
+)
+
+// readAtOnce is how many features one call reads back.
+const readAtOnce = 500
+
+// check reads everything back.
+func (u *users) check(ctx context.Context, s *Summary) error {
+	if err := u.g.Whole(ctx); err != nil {
+		return err
+	}
+	st, err := u.g.Status(ctx)
+	if err != nil {
+		return err
+	}
+	s.InSync = len(st.InSync)
+	kept, err := u.clients[Message].Collection(keptName)
+	if err != nil {
+		return err
+	}
+	items, err := kept.Search(ctx, rstar.Rect{MinX: -1, MinY: -1, MaxX: 1e12, MaxY: 2})
+	if err != nil {
+		return err
+	}
+	there := map[uint64]int{}
+	for _, it := range items {
+		there[it.ID]++
+	}
+	var notes []write
+	boxes := map[uint64]bool{}
+	for _, w := range u.written {
+		if !w.box {
+			notes = append(notes, w)
+			continue
+		}
+		boxes[w.id] = true
+		if there[w.id] == 0 && !w.unknown {
+			s.lose(fmt.Sprintf("box %d", w.id))
+		}
+	}
+	for id, n := range there {
+		if n > 1 {
+			s.Doubled++
+		}
+		if !boxes[id] {
+			s.Invented++
+		}
+	}
+	for some := range slices.Chunk(notes, readAtOnce) {
+		if err := u.checkNotes(ctx, s, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Summary) lose(what string) {
+	if s.Lost++; s.FirstLost == "" {
+		s.FirstLost = what
+	}
+}
+
+func (u *users) checkNotes(ctx context.Context, s *Summary, notes []write) error {
+	ids := make([]string, len(notes))
+	for i, w := range notes {
+		ids[i] = noteID(w.id)
+	}
+	found, err := u.features(Message, notesName).GetMany(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for i, w := range notes {
+		want := fmt.Sprintf(`{"number":%d}`, w.id)
+		switch {
+		case found[i].ID == "" && !w.unknown:
+			s.lose(ids[i])
+		case found[i].ID != "" && string(found[i].Properties) != want:
+			s.lose(fmt.Sprintf("%s, which has %s", ids[i], found[i].Properties))
+		}
+	}
+	return nil
+}

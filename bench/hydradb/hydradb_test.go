@@ -1,0 +1,41 @@
+package hydradb
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/catfish-index/catfish/bench/sim"
+)
+
+// The table in docs is what the program makes, and has the paper's order: relaxed with one
+// secondary, with two, strict.
+func TestPageIsFresh(t *testing.T) {
+	cl, err := sim.Open(Cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := Predict(t.Context(), cl, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j, n := range Clients {
+		one, two, strict := rows[1].Times[j], rows[2].Times[j], rows[5].Times[j]
+		if one <= 1 || two <= one || strict <= one {
+			t.Errorf("%d clients: relaxed %v and %v times, strict %v", n, one, two, strict)
+		}
+	}
+	var made bytes.Buffer
+	if err := Write(&made, rows); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/papers/hydradb.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "<!-- hydradb -->\n")
+	if kept, _, ok := strings.Cut(rest, "<!-- hydradb: end -->"); !ok || kept != made.String() {
+		t.Errorf("docs/papers/hydradb.md is not what the program makes (make hydradb-docs):\n%s\nwant\n%s", kept, made.String())
+	}
+}

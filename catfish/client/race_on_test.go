@@ -1,7 +1,0 @@
-//go:build race
-
-package client
-
-// raceFactor leaves seeds out under the race detector where they only look
-// at more answers.
-const raceFactor = 6

@@ -1,0 +1,205 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/feature"
+	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/store/disk"
+)
+
+// What a move writes
+//
+// A move copies slots from the store of one group into that of another, and then drops them
+// in the first one (docs/decisions/many-groups.md). It writes through the commit queue, as
+// clients do, so that secondaries and restarts have the copies. Its writes differ in this:
+//
+//	judge   only slots are written that the store does not have: what comes late from a
+//	        move that has ended changes nothing. There are no preconditions
+//	log     entries have movedFlag
+//	notify  watchers do not see them: no feature has changed
+//
+// Revisions and the numbers of collections are each group's own, so a copy has the name of
+// its collection, and gets a revision where it is written.
+
+// movedFlag marks entries of a move.
+const movedFlag = 32
+
+// slotsFormat is the format of a data directory with entries of moves. Watchers of
+// older versions would get events of them.
+const slotsFormat = 7
+
+// MovedState is what an id has in a collection, as a move carries it.
+type MovedState struct {
+	Collection string
+	Records    bool // of kept records, not of features
+	ID         []byte
+	// Value is a feature (feature.Append), or a record (AppendRecordValue). Empty: the id
+	// was deleted.
+	Value  []byte
+	Expiry time.Duration // since the Unix epoch; 0: never
+}
+
+// moveAtOnce is how many writes of a move are submitted together: clients' writes wait for
+// no more than these.
+const moveAtOnce = 256
+
+// CopyIn writes states in their order. It returns when they are durable, and in a group
+// when its in-sync members have them. The bytes belong to the store.
+//
+// After an error some states may be in the log. The same ones may be written again, in the
+// same order: a state is a result, not a change. ErrOwned: the store has the slot by now.
+// ErrUnknownCollection, fault.ErrKind: the store has no such collection, yet or any more.
+// ErrFeature, ErrCorrupt: a value is none. Other errors are those of Put.
+func (st *Store) CopyIn(ctx context.Context, states []MovedState) error {
+	for len(states) > 0 {
+		n := min(len(states), moveAtOnce)
+		ws := make([]*write, n)
+		for i := range ws {
+			w, err := st.copyOf(&states[i])
+			if err != nil {
+				return err
+			}
+			ws[i] = w
+		}
+		if err := st.writeMoved(ctx, ws); err != nil {
+			return err
+		}
+		states = states[n:]
+	}
+	return nil
+}
+
+// copyOf is the write of a state.
+func (st *Store) copyOf(m *MovedState) (*write, error) {
+	kind := KindFeatures
+	if m.Records {
+		kind = KindRecords
+	}
+	e, err := st.Of(m.Collection, kind)
+	if err != nil {
+		return nil, err
+	}
+	if !e.durable() {
+		return nil, fmt.Errorf("%w: %q is in memory alone", ErrUnknownCollection, m.Collection)
+	}
+	w := e.movedWrite(m.ID)
+	if len(m.Value) == 0 {
+		return w, nil
+	}
+	w.kind, w.value, w.expiry = disk.Put, m.Value, m.Expiry
+	if m.Records {
+		_, _, err = cutRecordValue(m.Value)
+	} else if _, parsed := feature.Parse(m.Value); parsed != nil {
+		err = fmt.Errorf("%w: %q: %w", ErrFeature, m.ID, parsed)
+	}
+	return w, err
+}
+
+// movedWrite is a delete by a move.
+func (e *Entry) movedWrite(id []byte) *write {
+	w := &write{moved: true, kind: disk.Delete, id: string(id)}
+	if e.Kept != nil {
+		w.rec, w.m = e.Kept, e.Kept.Of(id)
+	} else {
+		w.coll = e.Features
+	}
+	return w
+}
+
+// writeMoved makes writes, and waits for them, unless ctx has ended before. To delete what
+// is not there is no error, nor is it if its collection was dropped.
+func (st *Store) writeMoved(ctx context.Context, ws []*write) (err error) {
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
+	results := make(chan error, len(ws))
+	for _, w := range ws {
+		w.done = func(_ uint64, err error) {
+			if w.kind == disk.Delete && (errors.Is(err, kv.ErrNotFound) || errors.Is(err, ErrUnknownCollection)) {
+				err = nil
+			}
+			results <- err
+		}
+	}
+	st.submit(ws...)
+	for range ws {
+		if failed := <-results; err == nil {
+			err = failed
+		}
+	}
+	return err
+}
+
+// prepareMoved is called by the commit leader before it stages, or applies, an entry of a
+// move.
+func (st *Store) prepareMoved() error {
+	st.hide()
+	return st.db.Require(slotsFormat)
+}
+
+// DropSlots deletes what the store has of slots that are not its own, in all collections,
+// and returns how many ids. progress, if not nil, is called with the number so far, some
+// hundred at a time; its error ends the work. What is left after an error, the next call
+// drops. ErrOwned: the store has one of the slots, and nothing of it was dropped.
+func (st *Store) DropSlots(ctx context.Context, set *SlotSet, progress func(dropped int) error) (dropped int, err error) {
+	at := SlotCursor{}
+	for !at.Done {
+		var ws []*write
+		at, err = st.eachID(ctx, set, at, func(e *Entry, id []byte) (bool, error) {
+			ws = append(ws, e.movedWrite(id))
+			return len(ws) < moveAtOnce, nil
+		})
+		if err == nil && len(ws) > 0 {
+			err = st.writeMoved(ctx, ws)
+		}
+		if err != nil {
+			return dropped, err
+		}
+		if dropped += len(ws); progress != nil && len(ws) > 0 {
+			if err := progress(dropped); err != nil {
+				return dropped, err
+			}
+		}
+	}
+	return dropped, nil
+}
+
+// Settle looks whether the store has ids of slots that are not its own. If it has none,
+// readers do not look for them any more. It goes through all ids until it finds one: a
+// second for some million. Each member calls it when a move has ended, and after its start.
+func (st *Store) Settle(ctx context.Context) (clean bool, err error) {
+	var others SlotSet
+	seen := uint64(0)
+	hides := false
+	if err := st.runAlone(func() error {
+		if s := st.owned.Load(); s != nil {
+			others, hides, seen = s.Owned.others(), s.hides, st.hidden
+		}
+		return nil
+	}); err != nil || !hides {
+		return err == nil, err
+	}
+	found := false
+	for at := (SlotCursor{}); !at.Done; {
+		at, err = st.eachID(ctx, &others, at, func(*Entry, []byte) (bool, error) {
+			found = true
+			return false, nil
+		})
+		if found || err != nil {
+			return false, err
+		}
+	}
+	err = st.runAlone(func() error {
+		if clean = st.hidden == seen; clean { // Otherwise some may have come meanwhile.
+			now := *st.owned.Load()
+			now.hides = false
+			st.owned.Store(&now)
+		}
+		return nil
+	})
+	return clean, err
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package rounds
+
+import "context"
+
+// finish lets the clients work for a while, ends them, and reads everything: at the primary
+// as it is, and at another one.
+func (r *round) finish(ctx context.Context) error {
+	if err := r.goOn(ctx); err != nil {
+		return err
+	}
+	for _, o := range []Order{{Stop: true}, {Last: true}} {
+		for _, c := range r.crews {
+			if _, err := c.order(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	r.quiet = clock()
+	if _, err := r.crews[0].order(ctx, Order{Servers: r.servers()}); err != nil {
+		return err
+	}
+	g, err := r.c.status(ctx)
+	if err != nil {
+		return err
+	}
+	next := r.victim
+	if next.removed.Load() || next.Node == g.Primary {
+		next = r.secondaries(g, next)[0]
+	}
+	if _, err := r.c.operate(ctx, "switch", next.Node); err != nil {
+		return err
+	}
+	said, err := r.crews[0].order(ctx, Order{Servers: r.servers()})
+	r.result.Offloaded = said.Offloaded
+	return err
+}
+
+// servers are those whose contents clients compare.
+func (r *round) servers() []Server {
+	var all []Server
+	for _, m := range r.c.present() {
+		all = append(all, m.Server)
+	}
+	return all
+}
