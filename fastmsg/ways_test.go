@@ -3,7 +3,7 @@ package fastmsg
 import (
 	"bytes"
 	"fmt"
-	"github.com/catfish-index/catfish/fastmsg/fetch"
+	"github.com/catfish-index/catfish/internal/fetch"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,7 +129,15 @@ func TestLateAnswersEndFetching(t *testing.T) {
 			if i == 4 {
 				t.Fatal("has not given up after 4 late answers")
 			}
-			fetching(t, c) // which takes an answer or two
+			// Fetching again takes an answer or two. On a busy machine one of them
+			// may be late as well, and the Caller gives up here.
+			until(t, "answers are fetched", func() bool {
+				w.calls(t, c, 1)
+				return c.Fetching() || counts.Moves.Load() != 0
+			})
+			if counts.Moves.Load() != 0 {
+				break
+			}
 			done := make(chan error, 1)
 			go func() {
 				_, _, err := c.Call(within(t), 2, nil, nil)
@@ -140,9 +148,9 @@ func TestLateAnswersEndFetching(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
-			if i == 0 && counts.Moves.Load() != 0 {
-				t.Fatal("gave up after one late answer")
-			}
+		}
+		if n := counts.Changes.Load(); n < 2 {
+			t.Fatalf("gave up after %d late answers", n)
 		}
 		// It rests for half a window at least.
 		if share := w.calls(t, c, 60); share != 1 {
