@@ -81,6 +81,10 @@ type Options struct {
 	MinInSync int
 	Level     replica.Level
 	Logger    *slog.Logger
+	// Prepare is called when this member has become the primary of a term, and again until it
+	// returns nil. Before that it takes no write, and its readers are refused. nil: it is
+	// ready at once.
+	Prepare func(ctx context.Context, term uint64) error
 	// Copy is called when the log of the primary does not go back to this member's any more.
 	// The node has ended then. The store must be replaced by a copy (FetchCopy).
 	Copy func()
@@ -128,6 +132,7 @@ type Node struct {
 	sending  atomic.Pointer[sending]
 	proposes chan *proposal
 	readers  readers
+	prepared atomic.Uint64 // the term for which Prepare has returned
 
 	status atomic.Pointer[Status]
 	config atomic.Pointer[Group]
@@ -275,9 +280,11 @@ func (n *Node) step(e replica.Event) {
 	}
 	clear(n.out)
 	s, was := n.m.Status(), n.status.Load()
-	is := &Status{End: s.End, Durable: s.Durable, Committed: s.Committed, Leading: n.m.Leading(), Failed: n.m.Failed(), began: was.began}
-	if is.Leading && !was.Leading {
+	is := &Status{End: s.End, Durable: s.Durable, Committed: s.Committed, Leading: n.m.Leading(), Failed: n.m.Failed(),
+		term: n.m.Config().Term, began: was.began}
+	if is.Leading && (!was.Leading || was.term != is.term) {
 		is.began = s.End
+		n.prepare(n.m.Config().Term)
 	}
 	n.status.Store(is)
 	n.freshen()
@@ -312,6 +319,29 @@ func (n *Node) act(a replica.Action) {
 	case replica.Copy:
 		n.copy(a.From)
 	}
+}
+
+// prepare has the owner do what a new primary does first. The loop calls it.
+func (n *Node) prepare(term uint64) {
+	if n.o.Prepare == nil {
+		n.prepared.Store(term)
+		return
+	}
+	n.wg.Go(func() {
+		said := ""
+		for n.ctx.Err() == nil && n.config.Load().Term <= term {
+			err := n.o.Prepare(n.ctx, term)
+			if err == nil {
+				n.prepared.Store(term)
+				return
+			}
+			if err.Error() != said {
+				said = err.Error()
+				n.log.Warn("this member is the primary, and not ready to be", "term", term, "error", err)
+			}
+			n.pause()
+		}
+	})
 }
 
 // copy ends this node, and has its store replaced.
@@ -386,6 +416,10 @@ func (n *Node) propose(p *proposal) {
 		p.done <- fmt.Errorf("%w: this member takes part no more", replica.ErrNotPrimary)
 		return
 	}
+	if term := n.m.Config().Term; n.m.Leading() && n.prepared.Load() != term {
+		p.done <- fmt.Errorf("%w: this member is the primary of term %d, and prepares for it", replica.ErrNotReady, term)
+		return
+	}
 	first := p.last - uint64(len(p.entries)) + 1
 	if end := n.m.Status().End; n.m.Leading() && first != end+1 {
 		// The store has not all entries of this term's beginning yet.
@@ -425,6 +459,7 @@ type Status struct {
 	Leading                 bool
 	Failed                  bool // it takes part no more: see its log
 
+	term  uint64
 	began uint64 // the end of the log when this member became the primary
 }
 
@@ -435,7 +470,13 @@ func (n *Node) Applied() uint64 { return n.o.Store.Revision() }
 // primaries before it have acknowledged.
 func (n *Node) Serves() bool {
 	s := n.Status()
-	return s.Leading && n.Applied() >= s.began
+	return s.Leading && n.prepared.Load() == s.term && n.Applied() >= s.began
+}
+
+// Leads returns the term in which this member is the primary, and Serves.
+func (n *Node) Leads() (term uint64, serves bool) {
+	serves = n.Serves()
+	return n.Status().term, serves
 }
 
 // Lane says how the log comes from the primary. The zero LaneStatus: it does not.

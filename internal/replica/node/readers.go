@@ -27,7 +27,7 @@ func (n *Node) Lease() replica.Lease {
 	if l := n.readers.granted.Load(); l.Term != 0 {
 		// The lease begins when the group has committed all that the primaries before have
 		// acknowledged, and the store may need a moment more.
-		if n.Serves() {
+		if n.Serves() && l.Term == n.prepared.Load() {
 			return *l
 		}
 		return replica.Lease{}
