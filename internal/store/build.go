@@ -16,7 +16,7 @@ func (s *Spec) shards() int { return max(s.Records.Shards, 1) }
 
 // newEntry returns an entry without data, and its shards.
 func (st *Store) newEntry(name string, s *Spec) *Entry {
-	e := &Entry{Name: name, Kind: s.Kind, account: s.Account}
+	e := &Entry{Name: name, Kind: s.Kind, account: s.Account, restored: s.OfClients}
 	of, _ := st.spec(name)
 	e.loading.Store(s.Loading || of.Loading)
 	if n := s.shards(); n > 1 {

@@ -26,6 +26,8 @@ type Spec struct {
 	Permanent bool
 	// As is the name of the write that creates the collection, if it may be repeated.
 	As Name
+	// OfClients: clients may drop it, as if one of them had created it.
+	OfClients bool
 	// Account counts the collection for the client that creates it; nil: the server's
 	// owner does. It is closed when the collection has gone, or if it is not created.
 	Account *limits.Account

@@ -69,6 +69,9 @@ func (st *Store) dropIf(as *Name, name string, may func(*Entry) error) (err erro
 	if s, _ := st.spec(name); s.Permanent && !errors.Is(err, ErrUnknownCollection) {
 		return fmt.Errorf("%w: collection %q always exists", fault.ErrNotPermitted, name)
 	}
+	if err == nil {
+		err = st.still()
+	}
 	if err != nil {
 		return err
 	}

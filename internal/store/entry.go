@@ -52,7 +52,7 @@ type Entry struct {
 	Attached any
 
 	account  *limits.Account // of the client that created it; nil: the server's owner
-	restored bool            // it existed when the store was opened, and no option names it
+	restored bool            // it came from the log or another group, and no option names it
 }
 
 // Shards is what the shards of a collection share. It does not change.

@@ -181,7 +181,7 @@ func TestSecondaryWithOldMap(t *testing.T) {
 			t.Errorf("count: %v, want %v", err, wantSearch)
 		}
 	}
-	read(fault.ErrMoved, fault.ErrBusy)
+	read(fault.ErrMoved, errClosed)
 	if err := secondary.SetSlots(s); err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func (c *Collection) use() error {
 }
 
 // Get returns the feature of an id. kv.ErrNotFound: there is none. fault.ErrMoved: another
-// group has the id. fault.ErrBusy: it moves there.
+// group has the id, or it moves there.
 func (c *Collection) Get(ctx context.Context, id string) (Feature, error) {
 	var f Feature
 	err := c.GetMany(ctx, []string{id}, func(_ int, found *Found) (bool, error) {
@@ -88,7 +88,7 @@ func (s *set) get(id []byte, b *Buffer, now time.Duration) (*Found, error) {
 }
 
 // Search calls yield with the features that a query wants, until it returns false. In a
-// store of one of several groups, after fault.ErrMoved or fault.ErrBusy what was given does
+// store of one of several groups, after fault.ErrMoved what was given does
 // not count: the store's slots changed meanwhile, or are about to.
 // A feature is valid until yield returns, which must be soon: a search that
 // waits for most of a second ends with ErrPaused. Nearest is the same.

@@ -33,7 +33,7 @@ func (c *Records) Delete(key []byte, cond kv.Condition) error {
 }
 
 // Get returns the record of a key: see kv.Map.Get. fault.ErrMoved: another group has the
-// key. fault.ErrBusy: it moves there.
+// key, or it moves there.
 func (c *Records) Get(key []byte, b *kv.Buffer) (record.View, error) {
 	v, _, err := c.Of(key).Get(key, b)
 	if err == nil || errors.Is(err, kv.ErrNotFound) {

@@ -17,12 +17,13 @@ import (
 //
 //	           get        search, scan   write      CopyIn, DropSlots
 //	owned      yes        yes            yes        ErrOwned
-//	frozen     yes        yes            ErrBusy    ErrOwned
-//	closed     ErrBusy    ErrBusy        ErrBusy    ErrOwned
+//	frozen     yes        yes            ErrMoved   ErrOwned
+//	closed     ErrMoved   ErrMoved       ErrMoved   ErrOwned
 //	other's    ErrMoved   hidden         ErrMoved   yes
 //
-// ErrMoved sends the client to another group. With ErrBusy it waits, and asks the same one:
-// a slot is frozen or closed for some milliseconds, until its owner is decided.
+// ErrMoved has a client ask for the map, and make the request again. A slot is frozen or
+// closed for some milliseconds, until its owner is decided: until then the map is the same,
+// and so is the answer.
 //
 // Ids of slots that other groups have are copies of a move, or wait to be dropped.
 // While there may be some (hides), readers take the slot of each feature that they find.
@@ -84,6 +85,9 @@ type Slots struct {
 	// Frozen are slots of Owned that are not written, and Closed those that are not read,
 	// either.
 	Frozen, Closed SlotSet
+	// Moving: slots of this group, or to it, move. Collections are not dropped, nor swapped:
+	// copies name them.
+	Moving bool
 }
 
 // slots are Slots as readers and the commit leader use them. They do not change.
@@ -98,7 +102,15 @@ type slots struct {
 var ErrOwned = errors.New("store: a move wrote to a slot that the store has")
 
 // errClosed: the owner of a slot is not decided yet.
-var errClosed = fmt.Errorf("%w: its slot moves to another group; nothing was done; try again in some milliseconds", fault.ErrBusy)
+var errClosed = fmt.Errorf("%w: its slot moves to another group now; nothing was done", fault.ErrMoved)
+
+// still is an error that wraps fault.ErrBusy while slots move.
+func (st *Store) still() error {
+	if s := st.owned.Load(); s != nil && s.Moving {
+		return fmt.Errorf("%w: parts of the store move between groups; drop or swap collections when they have moved", fault.ErrBusy)
+	}
+	return nil
+}
 
 // validate returns an error that wraps ErrOptions.
 func (s *Slots) validate() error {
@@ -257,7 +269,7 @@ type allReading struct {
 	epoch uint64
 }
 
-// readAll begins a read of many ids. An error wraps fault.ErrBusy.
+// readAll begins a read of many ids. An error wraps fault.ErrMoved.
 func (st *Store) readAll() (r allReading, err error) {
 	s := st.owned.Load()
 	switch {
@@ -284,8 +296,7 @@ func (r allReading) end(err error) error {
 }
 
 // MayRead is for a caller that has read a key of an entry's Records itself: why the value
-// does not count. fault.ErrMoved: another group has it. fault.ErrBusy:
-// that is being decided.
+// does not count. fault.ErrMoved: another group has it, or that is being decided.
 func (e *Entry) MayRead(key []byte) error {
 	if st := e.slotted(); st != nil {
 		return st.mayRead(key)

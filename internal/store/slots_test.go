@@ -102,7 +102,7 @@ func (s *side) reads(id string) error {
 	case !s.slots.Owned.Has(slot):
 		return fault.ErrMoved
 	case s.slots.Closed.Has(slot):
-		return fault.ErrBusy
+		return errClosed
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *side) writes(id string) error {
 	if err := s.reads(id); err != nil || !s.slots.Frozen.Has(placement.SlotOf([]byte(id))) {
 		return err
 	}
-	return fault.ErrBusy
+	return errClosed
 }
 
 func (m *groupsModel) write() {
@@ -190,7 +190,7 @@ var searches = map[string]func(t *testing.T, c *Collection, yield func(*Found) (
 	"together": func(t *testing.T, c *Collection, y func(*Found) (bool, error)) error {
 		boxes := []BoxSearch{{Box: [4]float64{-1, -1, 21, 21}}}
 		if c.SearchTogether(t.Context(), boxes, 1000, new(Batch), func(_ int, f *Found) bool { _, _ = y(f); return true }) != 1 {
-			return fault.ErrBusy
+			return errClosed
 		}
 		return nil
 	},
@@ -212,8 +212,8 @@ func (m *groupsModel) search() {
 				got[string(f.ID)] = fmt.Sprint(f.Feature().Geometry)
 				return true, nil
 			})
-			refused = refused || errors.Is(err, fault.ErrBusy)
-			if err != nil && !errors.Is(err, fault.ErrBusy) {
+			refused = refused || errors.Is(err, errClosed)
+			if err != nil && !errors.Is(err, errClosed) {
 				m.t.Fatal(name, err)
 			}
 		}

@@ -41,6 +41,9 @@ func (st *Store) swap(names [2]string) (wait func(context.Context) error, err er
 		return nil, err
 	}
 	defer st.naming.Unlock()
+	if err := st.still(); err != nil {
+		return nil, err
+	}
 	var before, now [2]*Entry
 	for i, name := range names {
 		if before[i], err = st.swappable(name); err != nil {
