@@ -1,0 +1,76 @@
+package mover
+
+import (
+	"sync"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/replica"
+)
+
+// Leases bounds what clients are told of this member's lease. They read memory one-sidedly under
+// a lease, by the map whose epoch comes with it, and a move waits until no lease of the
+// old epoch can hold:
+//
+//	always        a lease ends mapLease after the map was read last: a member that does not
+//	              hear of a move tells none when the source drops the slots
+//	a move nears  leases are short
+//	it is there   none is told. The source waits for the latest one that was told before
+//
+// Without leases clients send messages, which the store judges. The zero value tells leases as
+// they are. It is safe for concurrent use.
+type Leases struct {
+	Now func() time.Duration // boottime.Now, but in tests
+
+	mu     sync.Mutex
+	on     bool          // a map was read
+	read   time.Duration // when that began
+	short  bool
+	held   bool
+	latest time.Duration // of those that were told
+}
+
+const (
+	// mapLease is as long as two looks at the map.
+	mapLease = 2 * time.Second
+	// shortLease makes a move wait as long as its other steps take.
+	shortLease = 30 * time.Millisecond
+)
+
+// Tell returns the lease that a client may be told. The caller looks at the map's epoch after it.
+func (l *Leases) Tell(is replica.Lease) replica.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.on || is.Term == 0:
+		return is
+	case l.held:
+		return replica.Lease{}
+	}
+	is.Until = min(is.Until, l.read+mapLease)
+	if l.short {
+		is.Until = min(is.Until, l.Now()+shortLease)
+	}
+	l.latest = max(l.latest, is.Until)
+	return is
+}
+
+// Read notes when the look at the map began, which the store has now.
+func (l *Leases) Read(began time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.on, l.read = true, max(l.read, began)
+}
+
+// bound makes leases short, or ends them, from now on.
+func (l *Leases) bound(short, held bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.short, l.held = short, held
+}
+
+// told is until when those hold that were told so far.
+func (l *Leases) told() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latest
+}

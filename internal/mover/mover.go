@@ -1,0 +1,243 @@
+package mover
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/boottime"
+	"github.com/catfish-index/catfish/internal/cluster"
+	"github.com/catfish-index/catfish/internal/coord"
+	"github.com/catfish-index/catfish/internal/placement"
+	"github.com/catfish-index/catfish/internal/store"
+)
+
+// Store is the store of a member; *store.Store is one.
+type Store interface {
+	SetSlots(s store.Slots) error
+	Revision() uint64
+	Defined() []store.Definition
+	Define(all []store.Definition) error
+	SlotScan(ctx context.Context, set *store.SlotSet, at store.SlotCursor, most int) ([]store.MovedState, store.SlotCursor, error)
+	SlotLog(ctx context.Context, set *store.SlotSet, from uint64, most int) ([]store.MovedState, uint64, error)
+	CopyIn(ctx context.Context, states []store.MovedState) error
+	DropSlots(ctx context.Context, set *store.SlotSet, progress func(dropped int) error) (int, error)
+	Settle(ctx context.Context) (clean bool, err error)
+}
+
+// Options of a Mover.
+type Options struct {
+	Group, Node string
+	Store       Store
+	Keeper      cluster.Keeper
+	// Leading is the term in which this member leads its group; false: it does not.
+	Leading func() (term uint64, leads bool)
+	// Dial opens a stream to the Serve of a member of another group.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+	// Key is what this member shows, nil: nothing. Admit checks the key of a member of a group,
+	// nil: none is needed; lost is called when it ends.
+	Key   func() (string, error)
+	Admit func(key, group string, lost func()) (stop func() bool, err error)
+	// Reread has the map read, and Learn called, soon.
+	Reread func()
+	Logger *slog.Logger
+}
+
+// Mover is a member's part in moves. Its methods are safe for concurrent use.
+type Mover struct {
+	o      Options
+	log    *slog.Logger
+	Leases Leases
+	wake   chan struct{}
+	copied atomic.Uint64 // states
+
+	mu       sync.Mutex
+	is       *placement.Map // nil: none was read
+	me       placement.Index
+	stopped  stopped
+	progress [placement.Slots]progress
+
+	// Used by Run.
+	sessions []*session
+	job      *job          // drops slots, or looks whether there are some; nil: none runs
+	tidied   uint64        // the version for which that has ended
+	ready    time.Duration // when leases that were told before they became short have ended; 0: they are not short
+	decided  map[uint16]time.Duration
+}
+
+// stopped is what this primary has stopped for a step that it has asked for. It stays
+// so until a later version of the map was read.
+type stopped struct {
+	frozen, closed store.SlotSet
+	version        uint64
+}
+
+// asking is the version of a step whose map was not read yet.
+const asking = 1<<64 - 1
+
+// New returns a Mover. Call Learn before the store takes a write.
+func New(o Options) *Mover {
+	m := &Mover{o: o, log: o.Logger, wake: make(chan struct{}, 1), decided: map[uint16]time.Duration{}}
+	m.Leases.Now = boottime.Now
+	return m
+}
+
+// Learn gives the store the slots of a map that was read; began is when that read began. seen
+// is called before leases by the map are told: it gives the map to clients. An older map
+// than the latest one changes nothing.
+func (m *Mover) Learn(is *placement.Map, began time.Duration, seen func()) error {
+	me, err := is.Find(m.o.Group)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.is != nil && is.Version < m.is.Version {
+		return nil
+	}
+	if m.is == nil || is.Version > m.is.Version {
+		was, wasMe, stopped := m.is, m.me, m.stopped
+		m.is, m.me = is, me
+		if is.Version > m.stopped.version {
+			m.stopped = (Mover{}).stopped
+		}
+		if err := m.apply(seen); err != nil {
+			m.is, m.me, m.stopped = was, wasMe, stopped
+			return err
+		}
+	} else {
+		seen()
+	}
+	m.Leases.Read(began)
+	m.nudge()
+	return nil
+}
+
+// apply gives the store its slots, and bounds leases. The caller holds mu.
+func (m *Mover) apply(seen func()) error {
+	s := store.Slots{Epoch: m.is.Epoch, Frozen: m.stopped.frozen, Closed: m.stopped.closed}
+	for slot, of := range m.is.Slots {
+		if of == m.me {
+			s.Owned.Add(uint16(slot))
+		}
+	}
+	short, held := false, s.Frozen != store.SlotSet{} || s.Closed != store.SlotSet{}
+	for _, v := range m.is.Moves {
+		s.Moving = s.Moving || v.From == m.me || v.To == m.me
+		if !isSlot(v.Part) || v.From != m.me {
+			continue
+		}
+		if v.Step.Frozen() {
+			s.Frozen.Add(v.Slot)
+			held = true
+		}
+		short = short || v.Step == placement.CatchUp
+	}
+	if err := m.o.Store.SetSlots(s); err != nil {
+		return err
+	}
+	seen()
+	m.Leases.bound(short, held)
+	return nil
+}
+
+func (m *Mover) nudge() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// now is the latest map, nil: none.
+func (m *Mover) now() (is *placement.Map, me placement.Index) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.is, m.me
+}
+
+// frozen reports whether all slots of a session are frozen at their source, and up to where
+// its log is needed. errGone: there are none that still need it.
+func (m *Mover) frozen(s *session) (until uint64, all bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	left := 0
+	all = true
+	for _, v := range m.is.Moves {
+		if !isSlot(v.Part) || v.To != m.me || !s.set.Has(v.Slot) || v.Step > placement.Freeze {
+			continue
+		}
+		left++
+		all = all && v.Step == placement.Freeze
+		until = max(until, v.Until)
+	}
+	if left == 0 {
+		return 0, false, errGone
+	}
+	return until, all, nil
+}
+
+// step changes the map as the group's primary.
+func (m *Mover) step(ctx context.Context, f func(*placement.Map) (*placement.Map, error)) error {
+	_, err := m.stepOf(ctx, f)
+	return err
+}
+
+func (m *Mover) stepOf(ctx context.Context, f func(*placement.Map) (*placement.Map, error)) (compared uint64, err error) {
+	term, leads := m.o.Leading()
+	if !leads {
+		return 0, cluster.ErrDeposed
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	compared, err = cluster.Step(ctx, m.o.Keeper, cluster.Primary{Group: m.o.Group, Node: m.o.Node, Term: term}, f)
+	m.o.Reread()
+	return compared, err
+}
+
+// again reports whether a step is to be tried again by the next map.
+func again(err error) bool {
+	return errors.Is(err, coord.ErrConflict) || errors.Is(err, coord.ErrUnknown) || errors.Is(err, coord.ErrAway)
+}
+
+// stepStopped is step after slots were stopped: before returns once nothing of them can be
+// acknowledged or read any more.
+func (m *Mover) stepStopped(ctx context.Context, stop stopped, before func() error, f func(*placement.Map) (*placement.Map, error)) error {
+	stop.version = asking
+	err := m.stop(stop)
+	if err == nil && before != nil {
+		err = before()
+	}
+	var compared uint64
+	if err == nil {
+		compared, err = m.stepOf(ctx, f)
+	}
+	switch {
+	case err == nil || errors.Is(err, coord.ErrUnknown) || errors.Is(err, coord.ErrConflict):
+		stop.version = compared
+	default: // Nothing was written, nor will be.
+		stop = stopped{}
+	}
+	return errors.Join(err, m.stop(stop))
+}
+
+// stop stops slots, or lets those go that were stopped.
+func (m *Mover) stop(s stopped) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.is.Version > s.version {
+		s = stopped{} // The step's outcome is in the map.
+	}
+	was := m.stopped
+	if m.stopped = s; s.frozen == was.frozen && s.closed == was.closed {
+		return nil
+	}
+	if err := m.apply(func() {}); err != nil {
+		m.stopped = was
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package mover
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/catfish-index/catfish/internal/store"
+)
+
+// A stream between the primaries of two groups. The destination asks, the source answers, one
+// request at a time:
+//
+//	hello (line)       ---->
+//	                   <----  answer (line): empty, or why not
+//	request (line)     ---->
+//	                   <----  answer (line), then Bytes of states
+//
+// Lines are JSON. A state is
+//
+//	collection  uvarint length, bytes
+//	records     1 byte: 0 or 1
+//	id, value   uvarint length, bytes
+//	expiry      uvarint, ns since the Unix epoch
+
+// ErrProtocol: the other side sends what is not of this protocol.
+var ErrProtocol = errors.New("mover: not the protocol of moves")
+
+const (
+	// lineBytes bounds a line of the destination; the source's may list all collections.
+	lineBytes   = 4 << 10
+	answerBytes = 4 << 20
+	// statesBytes bounds the states of an answer: about 4 MiB, and one value more.
+	statesBytes = 64 << 20
+	// pageStates is how many states are asked for at once.
+	pageStates = 4096
+	// answerTime bounds the wait for an answer, and idleTime that for a request.
+	answerTime = 10 * time.Second
+	idleTime   = 30 * time.Second
+)
+
+type hello struct {
+	Group string `json:"group"` // the destination's
+	Key   string `json:"key,omitempty"`
+}
+
+// request is for one of: collections, a page of a scan, a page of the log.
+type request struct {
+	Slots []byte            `json:"slots,omitempty"` // a SlotSet
+	Scan  *store.SlotCursor `json:"scan,omitempty"`
+	Log   uint64            `json:"log,omitzero,string"` // from this revision; the group has all before
+}
+
+type answer struct {
+	Error       string             `json:"error,omitempty"`
+	Trimmed     bool               `json:"trimmed,omitempty"` // the log does not go back so far
+	Collections []store.Definition `json:"collections,omitempty"`
+	Scan        *store.SlotCursor  `json:"scan,omitempty"` // where to continue
+	Log         uint64             `json:"log,omitzero,string"`
+	End         uint64             `json:"end,omitzero,string"` // the source's last revision
+	States      int                `json:"states,omitzero"`
+	Bytes       int                `json:"bytes,omitzero"`
+}
+
+// writeLine writes a line, and what follows it.
+func writeLine(c net.Conn, v any, body []byte) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
+		return err
+	}
+	_, err = c.Write(append(append(b, '\n'), body...))
+	return err
+}
+
+// readLine reads a line of at most r.Size bytes.
+func readLine(c net.Conn, r *bufio.Reader, wait time.Duration, to any) error {
+	if err := c.SetReadDeadline(time.Now().Add(wait)); err != nil {
+		return err
+	}
+	line, err := r.ReadSlice('\n')
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return fmt.Errorf("%w: a line of more than %d bytes", ErrProtocol, r.Size())
+	case err != nil:
+		return err
+	}
+	if err := json.Unmarshal(line, to); err != nil {
+		return fmt.Errorf("%w: %.40q: %w", ErrProtocol, line, err)
+	}
+	return nil
+}
+
+// appendStates appends the encoded forms.
+func appendStates(b []byte, states []store.MovedState) []byte {
+	field := func(f []byte) { b = append(binary.AppendUvarint(b, uint64(len(f))), f...) }
+	for i := range states {
+		s := &states[i]
+		field([]byte(s.Collection))
+		if s.Records {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+		field(s.ID)
+		field(s.Value)
+		b = binary.AppendUvarint(b, uint64(s.Expiry))
+	}
+	return b
+}
+
+// getStates decodes states, which use b.
+func getStates(b []byte, n int) ([]store.MovedState, error) {
+	short := false
+	number := func() (v uint64) {
+		v, width := binary.Uvarint(b)
+		if short = short || width <= 0; short {
+			return 0
+		}
+		b = b[width:]
+		return v
+	}
+	field := func() (f []byte) {
+		n := number()
+		if short = short || n > uint64(len(b)); short {
+			return nil
+		}
+		f, b = b[:n:n], b[n:]
+		return f
+	}
+	var states []store.MovedState
+	for ; n > 0 && !short; n-- {
+		s := store.MovedState{Collection: string(field())}
+		if short = short || len(b) == 0 || b[0] > 1; short {
+			break
+		}
+		s.Records, b = b[0] == 1, b[1:]
+		s.ID, s.Value, s.Expiry = field(), field(), time.Duration(number())
+		states = append(states, s)
+	}
+	if short || len(b) > 0 {
+		return nil, fmt.Errorf("%w: states of %d ids, with %d bytes more or too few", ErrProtocol, len(states), len(b))
+	}
+	return states, nil
+}
+
+// slotBytes is the form of a set in a request.
+func slotBytes(s *store.SlotSet) (b []byte) {
+	for _, w := range s {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+func slotsFrom(b []byte) (s store.SlotSet, err error) {
+	if len(b) != 8*len(s) {
+		return s, fmt.Errorf("%w: slots of %d bytes, want %d", ErrProtocol, len(b), 8*len(s))
+	}
+	for i := range s {
+		s[i] = binary.LittleEndian.Uint64(b[8*i:])
+	}
+	return s, nil
+}
+
+// readStates reads what follows an answer.
+func readStates(c net.Conn, r io.Reader, a *answer) ([]store.MovedState, error) {
+	if a.Bytes < 0 || a.Bytes > statesBytes || a.States < 0 || a.States > a.Bytes {
+		return nil, fmt.Errorf("%w: %d states in %d bytes, at most %d", ErrProtocol, a.States, a.Bytes, statesBytes)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(answerTime)); err != nil {
+		return nil, err
+	}
+	b := make([]byte, a.Bytes)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return nil, err
+	}
+	return getStates(b, a.States)
+}
