@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/boottime"
 	"github.com/catfish-index/catfish/internal/cluster"
+	"github.com/catfish-index/catfish/internal/mover"
 	"github.com/catfish-index/catfish/internal/placement"
+	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/replica/node"
-	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
@@ -25,45 +28,142 @@ import (
 // need one address that is right, and follow the group from there.
 const mapPause = time.Second
 
-// joinCluster reads the map, and follows it until the daemon ends.
-func (d *Daemon) joinCluster(ctx context.Context, st *server.Store) error {
-	if err := d.readMap(ctx, st); err != nil {
-		return err
+// newEpoch is an epoch that a secondary waits for.
+type newEpoch struct {
+	epoch uint64
+	read  time.Duration // when it was read first
+}
+
+// openMover makes this member's part in moves, before it joins the group.
+func (d *Daemon) openMover(st *server.Store) {
+	g := &d.group
+	o := mover.Options{Group: d.o.Group.Name, Node: d.o.Group.Node, Store: st, Keeper: g.coord, Leading: d.leads, Reread: d.rereadMap, Logger: d.log,
+		Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			return d.dialStream(ctx, addr, wire.StreamMoves)
+		}}
+	if d.o.Server.Keys != nil {
+		o.Key, o.Admit = d.o.Group.readKey, d.admitGroup
 	}
-	d.srv.SetCluster(d.group.cluster.Load)
-	d.running.Go(func() { d.followMap(st) })
+	g.mover = mover.New(o)
+	d.srv.TellLeases(g.mover.Leases.Tell)
+	close(g.joined)
+}
+
+// leads is the term in which this member is the primary and serves.
+func (d *Daemon) leads() (term uint64, leads bool) {
+	if n := d.group.node.Load(); n != nil {
+		return n.Leads()
+	}
+	return 0, false
+}
+
+// admitGroup checks the key of a member of another group, which the map must have.
+func (d *Daemon) admitGroup(key, group string, lost func()) (stop func() bool, err error) {
+	c := d.group.cluster.Load()
+	if c == nil || !slices.ContainsFunc(c.Groups, func(g wire.ClusterGroup) bool { return g.Name == group }) {
+		return nil, fmt.Errorf("%w: the map has no group %.64q", placement.ErrUnknown, group)
+	}
+	p, err := d.o.Server.Keys.Authenticate(key)
+	if err == nil {
+		err = p.CheckReplica(group)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.OnEnd(lost), nil
+}
+
+// openMoves answers other groups, when this member has joined its own.
+func (d *Daemon) openMoves() error {
+	if !d.o.Group.on() {
+		return nil
+	}
+	d.group.joined, d.group.reread = make(chan struct{}), make(chan struct{}, 1)
+	d.openDoor("moves", wire.StreamMoves, func(l net.Listener) error {
+		select {
+		case <-d.group.joined:
+		case <-d.ctx.Done():
+			return nil
+		}
+		if err := d.group.mover.Serve(l); d.ctx.Err() == nil {
+			return err
+		}
+		return nil
+	})
 	return nil
 }
 
-func (d *Daemon) followMap(st *server.Store) {
-	wakes := make(chan struct{}, 1)
-	d.running.Go(func() {
-		d.group.coord.Watch(d.ctx, cluster.Key, func() {
-			select {
-			case wakes <- struct{}{}:
-			default:
-			}
-		})
-	})
-	t := time.NewTicker(mapPause)
+// joinCluster reads the map, and follows it until the daemon ends.
+func (d *Daemon) joinCluster(ctx context.Context) error {
+	if err := d.readMap(ctx, false); err != nil {
+		return err
+	}
+	d.srv.SetCluster(d.group.cluster.Load)
+	d.running.Go(d.followMap)
+	d.running.Go(func() { d.group.mover.Run(d.ctx) })
+	return nil
+}
+
+// rereadMap has followMap read the map soon.
+func (d *Daemon) rereadMap() {
+	select {
+	case d.group.reread <- struct{}{}:
+	default:
+	}
+}
+
+func (d *Daemon) followMap() {
+	d.running.Go(func() { d.group.coord.Watch(d.ctx, cluster.Key, d.rereadMap) })
+	t := time.NewTimer(mapPause)
 	defer t.Stop()
 	for {
 		select {
-		case <-wakes:
+		case <-d.group.reread:
 		case <-t.C:
 		case <-d.ctx.Done():
 			return
 		}
+		t.Reset(mapPause)
 		ctx, cancel := context.WithTimeout(d.ctx, stepTime)
-		if err := d.readMap(ctx, st); err != nil && d.ctx.Err() == nil {
+		switch err := d.readMap(ctx, false); {
+		case errors.Is(err, errSoon):
+			t.Reset(soonPause)
+		case err != nil && d.ctx.Err() == nil:
 			d.log.Warn("the map of groups cannot be read", "error", err)
 		}
 		cancel()
 	}
 }
 
-// readMap reads the map and the groups, for the store and for clients.
-func (d *Daemon) readMap(ctx context.Context, st *server.Store) error {
+// errSoon: a secondary does not take the next epoch yet.
+var errSoon = errors.New("catfish: this secondary has not all of the epoch's beginning yet")
+
+// soonPause is before the next look at that.
+const soonPause = 50 * time.Millisecond
+
+// mayTake is an error that wraps errSoon while a secondary may lack what moved into its group
+// before an epoch began. It has all that once a beacon says so that was sent after the map was read.
+func (d *Daemon) mayTake(epoch uint64, began time.Duration) error {
+	was, n, w := d.group.cluster.Load(), d.group.node.Load(), &d.group.waits
+	if _, leads := d.leads(); leads || was == nil || was.Epoch == epoch || n == nil {
+		return nil
+	}
+	if w.epoch != epoch {
+		*w = newEpoch{epoch, began}
+	}
+	// A beacon grants a lease from when it came, less what others before it were faster.
+	if l := n.Lease(); l.Term == 0 || l.Until < w.read+2*replica.DefaultOptions.Lease {
+		return errSoon
+	}
+	return nil
+}
+
+// readMap reads the map and the groups, for the store and for clients. first: this member has
+// become the primary, and takes what it reads.
+func (d *Daemon) readMap(ctx context.Context, first bool) error {
+	d.group.reading.Lock()
+	defer d.group.reading.Unlock()
+	began := boottime.Now()
 	m, err := cluster.Read(ctx, d.group.coord)
 	was := d.group.cluster.Load()
 	switch {
@@ -74,11 +174,9 @@ func (d *Daemon) readMap(ctx context.Context, st *server.Store) error {
 	case m == nil:
 		return nil
 	}
-	me, err := m.Find(d.o.Group.Name)
-	if errors.Is(err, placement.ErrUnknown) && was == nil {
+	if _, err := m.Find(d.o.Group.Name); errors.Is(err, placement.ErrUnknown) && was == nil {
 		return nil
-	}
-	if err != nil {
+	} else if err != nil {
 		return err
 	}
 	groups, err := node.Groups(ctx, d.group.coord)
@@ -89,14 +187,15 @@ func (d *Daemon) readMap(ctx context.Context, st *server.Store) error {
 	if err != nil {
 		return err
 	}
-	if was == nil || was.Version != is.Version {
-		if err := st.SetSlots(slotsOf(m, me)); err != nil {
+	if !first {
+		if err := d.mayTake(m.Epoch, began); err != nil {
 			return err
 		}
-		d.log.Info("the map of groups", "version", is.Version, "epoch", is.Epoch, "groups", len(is.Groups))
 	}
-	d.group.cluster.Store(is)
-	return nil
+	if was == nil || was.Version != is.Version {
+		d.log.Info("the map of groups", "version", is.Version, "epoch", is.Epoch, "groups", len(is.Groups), "moves", len(m.Moves))
+	}
+	return d.group.mover.Learn(m, began, func() { d.group.cluster.Store(is) })
 }
 
 // clusterOf is the answer to clients that ask for the map.
@@ -116,15 +215,4 @@ func clusterOf(m *placement.Map, groups []*node.Group) (*wire.Cluster, error) {
 		c.Groups = append(c.Groups, of)
 	}
 	return c, nil
-}
-
-// slotsOf are those of a group.
-func slotsOf(m *placement.Map, g placement.Index) store.Slots {
-	s := store.Slots{Epoch: m.Epoch}
-	for slot, of := range m.Slots {
-		if of == g {
-			s.Owned.Add(uint16(slot))
-		}
-	}
-	return s
 }

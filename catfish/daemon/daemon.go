@@ -105,7 +105,7 @@ func (d *Daemon) open() (err error) {
 		d.srv.SetGroup(d.startingHello)
 	}
 	d.addrs.Server, d.o.Server.MemoryLimit = d.srv.Addr(), d.srv.MemoryLimit()
-	for _, open := range []func() error{d.observe, d.openGRPC, d.openHTTP} {
+	for _, open := range []func() error{d.observe, d.openGRPC, d.openHTTP, d.openMoves} {
 		if err := open(); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/internal/certs"
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/metrics"
+	"github.com/catfish-index/catfish/internal/mover"
 	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/store/disk"
@@ -119,6 +121,11 @@ type group struct {
 	node  atomic.Pointer[node.Node] // nil: it has not joined
 	// cluster is the map of several groups, nil: this one has a store of its own.
 	cluster atomic.Pointer[wire.Cluster]
+	mover   *mover.Mover // set when joined is closed
+	joined  chan struct{}
+	reading sync.Mutex    // held while the map is read
+	reread  chan struct{} // has an element when the map is to be read
+	waits   newEpoch
 	certs   *certs.Server // of streams between members, nil: without TLS
 }
 
@@ -247,13 +254,17 @@ func (d *Daemon) joinGroup(ctx context.Context, st *server.Store) (err error) {
 	o.Name, o.Addr, o.Dir, o.StoreID = g.Node, addr, d.o.Server.DataDir, hex.EncodeToString(id[:])
 	o.Store, o.Coord, o.Lanes, o.MinInSync, o.Level = st, d.group.coord, d.lanes(), g.MinInSync, g.level()
 	o.Copy = d.needsCopy
-	o.Started = func(n *node.Node) { d.srv.AnswerRings(n.AcceptRing) }
+	o.Started = func(n *node.Node) {
+		d.group.node.Store(n)
+		d.srv.AnswerRings(n.AcceptRing)
+	}
+	d.openMover(st)
+	o.Prepare = func(ctx context.Context, _ uint64) error { return d.readMap(ctx, true) }
 	n, err := node.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	d.group.node.Store(n)
-	if err := d.joinCluster(ctx, st); err != nil {
+	if err := d.joinCluster(ctx); err != nil {
 		return err
 	}
 	st.Replicate(n)

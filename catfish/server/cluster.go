@@ -6,6 +6,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 )
@@ -14,6 +15,10 @@ import (
 // (docs/decisions/many-groups.md); view returns nil while there is none, and is called for each
 // request. For packages of this module.
 func (s *Server) SetCluster(view func() *wire.Cluster) { s.clusterOf.Store(&view) }
+
+// TellLeases has a function bound the leases that clients are told. Call it before SetCluster. For
+// packages of this module.
+func (s *Server) TellLeases(tell func(replica.Lease) replica.Lease) { s.tellLease.Store(&tell) }
 
 // cluster is nil without a map.
 func (s *Server) cluster() *wire.Cluster {
@@ -81,6 +86,8 @@ func (r *reading) moved() error {
 		return nil
 	}
 	switch c := r.of.cluster(); {
+	case c == nil && r.epoch != 0:
+		return fmt.Errorf("%w: this member has not read the map of groups yet", fault.ErrMoved)
 	case c == nil, r.epoch == 0 && len(c.Groups) < 2, r.epoch != 0 && r.open:
 		return nil
 	case r.epoch == 0:

@@ -21,6 +21,7 @@ import (
 	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/rdma/ofi"
 	"github.com/catfish-index/catfish/internal/recording"
+	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
@@ -74,8 +75,9 @@ type Server struct {
 	// closeErr is what Close returns.
 	closeErr error
 	group    atomic.Pointer[func() *wire.GroupHello]
-	// clusterOf says which groups have the store together (SetCluster).
+	// clusterOf says which groups have the store together (SetCluster); tellLease: TellLeases.
 	clusterOf atomic.Pointer[func() *wire.Cluster]
+	tellLease atomic.Pointer[func(replica.Lease) replica.Lease]
 	rings     atomic.Pointer[func(rdma.Device, string, rdma.ConnRequest) error] // AnswerRings
 	serving   sync.WaitGroup                                                    // Serve; memory is released after it has ended
 }

@@ -45,6 +45,8 @@ const (
 	StreamReplica = 7
 	StreamHTTP    = 8
 	StreamGRPC    = 9
+	// Between groups (internal/mover).
+	StreamMoves = 10
 
 	// PreambleTimeout ends connections that send no preamble.
 	PreambleTimeout = 5 * time.Second
