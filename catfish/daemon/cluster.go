@@ -45,7 +45,7 @@ func (d *Daemon) openMover(st *server.Store) {
 		o.Key, o.Admit = d.o.Group.readKey, d.admitGroup
 	}
 	g.mover = mover.New(o)
-	d.srv.TellLeases(g.mover.Leases.Tell)
+	d.srv.BoundLeases(g.mover.Leases.Grant)
 	close(g.joined)
 }
 

@@ -16,9 +16,9 @@ import (
 // request. For packages of this module.
 func (s *Server) SetCluster(view func() *wire.Cluster) { s.clusterOf.Store(&view) }
 
-// TellLeases has a function bound the leases that clients are told. Call it before SetCluster. For
+// BoundLeases sets a function that bounds the leases that clients get. Call it before SetCluster. For
 // packages of this module.
-func (s *Server) TellLeases(tell func(replica.Lease) replica.Lease) { s.tellLease.Store(&tell) }
+func (s *Server) BoundLeases(bound func(replica.Lease) replica.Lease) { s.boundLease.Store(&bound) }
 
 // cluster is nil without a map.
 func (s *Server) cluster() *wire.Cluster {

@@ -84,8 +84,8 @@ func (v *service) standing(from *peer, p, out []byte) ([]byte, error) {
 		return out, fmt.Errorf("%w: request for a lease with %d bytes, the first of them %d", model.ErrProtocol, len(p), p[0])
 	}
 	is, _ := v.s.store.Standing() // of a member that starts: none
-	if tell := v.s.tellLease.Load(); tell != nil {
-		is.Lease = (*tell)(is.Lease) // before the epoch
+	if bound := v.s.boundLease.Load(); bound != nil {
+		is.Lease = (*bound)(is.Lease) // before the epoch
 	}
 	s := wire.Standing{Lease: is.Lease, Revision: is.Revision, End: is.End, Epoch: v.toldEpoch(from)}
 	s.Now = boottime.Now()

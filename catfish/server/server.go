@@ -75,11 +75,11 @@ type Server struct {
 	// closeErr is what Close returns.
 	closeErr error
 	group    atomic.Pointer[func() *wire.GroupHello]
-	// clusterOf says which groups have the store together (SetCluster); tellLease: TellLeases.
-	clusterOf atomic.Pointer[func() *wire.Cluster]
-	tellLease atomic.Pointer[func(replica.Lease) replica.Lease]
-	rings     atomic.Pointer[func(rdma.Device, string, rdma.ConnRequest) error] // AnswerRings
-	serving   sync.WaitGroup                                                    // Serve; memory is released after it has ended
+	// clusterOf says which groups have the store together (SetCluster); boundLease: BoundLeases.
+	clusterOf  atomic.Pointer[func() *wire.Cluster]
+	boundLease atomic.Pointer[func(replica.Lease) replica.Lease]
+	rings      atomic.Pointer[func(rdma.Device, string, rdma.ConnRequest) error] // AnswerRings
+	serving    sync.WaitGroup                                                    // Serve; memory is released after it has ended
 }
 
 // NewServer binds the address and opens the transports. The server answers no

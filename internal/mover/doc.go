@@ -9,10 +9,10 @@
 //	sees how far the destination is,
 //	by what it asks for: little is missing
 //	takes no write, CatchUp -> Freeze,
-//	tells no leases
+//	sends no leases
 //	                                       has all up to Until: Freeze -> Wait
 //	answers no read, waits for the end of
-//	leases that were told: Wait -> Drop    owns the slots
+//	leases that were sent: Wait -> Drop    owns the slots
 //	waits for leases of secondaries, drops
 //	the slots, ends the move
 //
@@ -21,7 +21,7 @@
 // new primary of the destination does not know up to where its group has the source's log: it
 // copies again, or undoes a move that is frozen.
 //
-// # What the store is told
+// # What the store gets
 //
 //	slots = those of the map, and what this primary has stopped before it asked for a step
 //

@@ -7,16 +7,16 @@ import (
 	"github.com/catfish-index/catfish/internal/replica"
 )
 
-// Leases bounds what clients are told of this member's lease. They read memory one-sidedly under
+// Leases bounds the leases that clients get from this member. They read memory one-sidedly under
 // a lease, by the map whose epoch comes with it, and a move waits until no lease of the
 // old epoch can hold:
 //
 //	always        a lease ends mapLease after the map was read last: a member that does not
-//	              hear of a move tells none when the source drops the slots
+//	              hear of a move sends none when the source drops the slots
 //	a move nears  leases are short
-//	it is there   none is told. The source waits for the latest one that was told before
+//	it ends       none is sent. The source waits for the latest one that was sent before
 //
-// Without leases clients send messages, which the store judges. The zero value tells leases as
+// Without leases clients send messages, which the store judges. The zero value sends leases as
 // they are. It is safe for concurrent use.
 type Leases struct {
 	Now func() time.Duration // boottime.Now, but in tests
@@ -26,7 +26,7 @@ type Leases struct {
 	read   time.Duration // when that began
 	short  bool
 	held   bool
-	latest time.Duration // of those that were told
+	latest time.Duration // of those that were sent
 }
 
 const (
@@ -36,8 +36,8 @@ const (
 	shortLease = 30 * time.Millisecond
 )
 
-// Tell returns the lease that a client may be told. The caller looks at the map's epoch after it.
-func (l *Leases) Tell(is replica.Lease) replica.Lease {
+// Grant returns the lease that a client may get. The caller looks at the map's epoch after it.
+func (l *Leases) Grant(is replica.Lease) replica.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -68,8 +68,8 @@ func (l *Leases) bound(short, held bool) {
 	l.short, l.held = short, held
 }
 
-// told is until when those hold that were told so far.
-func (l *Leases) told() time.Duration {
+// sent is until when those hold that were sent so far.
+func (l *Leases) sent() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest

@@ -42,7 +42,7 @@ type Options struct {
 	// nil: none is needed; lost is called when it ends.
 	Key   func() (string, error)
 	Admit func(key, group string, lost func()) (stop func() bool, err error)
-	// Reread has the map read, and Learn called, soon.
+	// Reread asks for another look at the map, and for Learn after it.
 	Reread func()
 	Logger *slog.Logger
 }
@@ -65,7 +65,7 @@ type Mover struct {
 	sessions []*session
 	job      *job          // drops slots, or looks whether there are some; nil: none runs
 	tidied   uint64        // the version for which that has ended
-	ready    time.Duration // when leases that were told before they became short have ended; 0: they are not short
+	ready    time.Duration // when leases that were sent before they became short have ended; 0: they are not short
 	decided  map[uint16]time.Duration
 }
 
@@ -87,7 +87,7 @@ func New(o Options) *Mover {
 }
 
 // Learn gives the store the slots of a map that was read; began is when that read began. seen
-// is called before leases by the map are told: it gives the map to clients. An older map
+// is called before leases by the map are sent: it gives the map to clients. An older map
 // than the latest one changes nothing.
 func (m *Mover) Learn(is *placement.Map, began time.Duration, seen func()) error {
 	me, err := is.Find(m.o.Group)

@@ -14,7 +14,8 @@ import (
 const (
 	// turnPause is between looks at moves under way, beside changes of the map.
 	turnPause = 10 * time.Millisecond
-	// lagEntries: so many entries of the source's log are copied while its slots are frozen.
+	// lagEntries is how many entries of its log the destination may lack when the source freezes
+	// slots: it copies them while they are frozen.
 	lagEntries = 1024
 	// fresh is how old the destination's last question may be.
 	fresh = time.Second
@@ -95,7 +96,7 @@ func (m *Mover) give(ctx context.Context, is *placement.Map, me placement.Index)
 	if len(by[placement.CatchUp]) == 0 {
 		m.ready = 0
 	} else if m.ready == 0 {
-		m.ready = m.Leases.told() // They are short by now.
+		m.ready = m.Leases.sent() // They are short by now.
 	}
 	var errs []error
 	if ends := m.caughtUp(by[placement.CatchUp]); len(ends) > 0 && m.Leases.Now() >= m.ready {
@@ -142,7 +143,7 @@ func (m *Mover) freeze(ctx context.Context, parts []placement.Part) error {
 func (m *Mover) decide(ctx context.Context, parts []placement.Part) error {
 	set := setOf(parts)
 	return m.stepStopped(ctx, stopped{closed: set, frozen: set}, func() error {
-		if left := m.Leases.told() - m.Leases.Now(); left > 0 && !wait(ctx, left) {
+		if left := m.Leases.sent() - m.Leases.Now(); left > 0 && !wait(ctx, left) {
 			return ctx.Err()
 		}
 		return nil
