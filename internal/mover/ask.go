@@ -5,13 +5,21 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/store"
 )
 
+// streamAge is how long a stream is used. A primary that was deposed, and does not know it, answers, and
+// its successor waits for questions: the group's key has that.
+const streamAge = 5 * time.Second
+
 // ask sends a request to the source's primary, over the stream that is open, or another one.
 func (s *session) ask(ctx context.Context, q request) (a answer, states []store.MovedState, err error) {
+	if s.c != nil && time.Since(s.dialed) > streamAge {
+		s.hangUp()
+	}
 	if s.c == nil {
 		if err := s.dial(ctx); err != nil {
 			return a, nil, err
@@ -64,7 +72,7 @@ func (s *session) dial(ctx context.Context) error {
 		_ = c.Close()
 		return fmt.Errorf("mover: %q of group %q: %w", g.Primary, s.from, err)
 	}
-	s.c, s.r = c, r
+	s.c, s.r, s.dialed = c, r, time.Now()
 	return nil
 }
 

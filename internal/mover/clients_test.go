@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,7 +31,6 @@ type clients struct {
 	last   []int // by id; 0: deleted
 	writes atomic.Int64
 	direct atomic.Int64 // one-sided reads that counted
-	wrong  atomic.Pointer[string]
 }
 
 // lease is one that a client has of a group.
@@ -46,8 +46,20 @@ const people = 4
 
 func (w *world) clients() *clients {
 	c := &clients{w: w}
-	for _, g := range w.groups {
-		if _, err := g.store.CreateFeatures("places", store.CollectionOptions{Title: "Places"}); err != nil && !errors.Is(err, store.ErrCollectionExists) {
+	if _, err := w.groups[0].store.CreateFeatures("places", store.CollectionOptions{Title: "Places"}); err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range 20 { // records, which stay as they are
+		id := fmt.Sprintf("id %d", i)
+		g := w.groups[w.keeper.now().Of([]byte(id))]
+		e, err := g.store.Create("records", store.Spec{Kind: store.KindRecords, Keep: true})
+		if errors.Is(err, store.ErrCollectionExists) {
+			e, err = g.store.Of("records", store.KindRecords)
+		}
+		if err == nil {
+			_, err = e.Kept.Put(kv.Entry{Key: []byte(id), Value: []byte(id), Flags: 7}, kv.Condition{})
+		}
+		if err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -63,6 +75,7 @@ func (w *world) clients() *clients {
 			var leases [2]lease
 			for n := 1; ctx.Err() == nil; n++ {
 				at := (n*people + i) % len(c.ids)
+				c.check(at)
 				c.write(at, n)
 				c.check(at)
 				c.oneSided(at, &is, &leases)
@@ -81,7 +94,7 @@ func (c *clients) do(id string, f func(of *store.Collection) error) error {
 			if err == nil {
 				err = f(of)
 			}
-			if !errors.Is(err, fault.ErrMoved) {
+			if !errors.Is(err, fault.ErrMoved) && !errors.Is(err, store.ErrUnknownCollection) {
 				return err
 			}
 		}
@@ -92,7 +105,7 @@ func (c *clients) do(id string, f func(of *store.Collection) error) error {
 
 func (c *clients) say(format string, v ...any) {
 	s := fmt.Sprintf(format, v...)
-	c.wrong.CompareAndSwap(nil, &s)
+	c.w.wrong.CompareAndSwap(nil, &s)
 }
 
 func (c *clients) write(at, n int) {
@@ -132,7 +145,7 @@ func (c *clients) check(at int) {
 func (c *clients) oneSided(at int, is **placement.Map, leases *[2]lease) {
 	of := (*is).Of([]byte(c.ids[at]))
 	g, l := c.w.groups[of], &leases[of]
-	if p := g.is; !p.dead.Load() && c.w.now()+groupLease/2 > l.until {
+	if p := g.is; !p.dead.Load() && !p.mute.Load() && c.w.now()+groupLease/2 > l.until {
 		grant := replica.Lease{Term: p.term, Until: c.w.now() + groupLease}
 		if c.w.plant != unbounded {
 			grant = p.m.Leases.Grant(grant)
@@ -176,7 +189,7 @@ func (c *clients) wrongs() string {
 	for at := range c.ids {
 		c.check(at)
 	}
-	if s := c.wrong.Load(); s != nil {
+	if s := c.w.wrong.Load(); s != nil {
 		return *s
 	}
 	var wrong []string
@@ -194,6 +207,9 @@ func (c *clients) wrongs() string {
 					wrong = append(wrong, fmt.Sprintf("%s is in %s and %s", key, in[key], g.name))
 				}
 				in[key] = g.name
+				if s.Records && !bytes.Contains(s.Value, s.ID) {
+					wrong = append(wrong, fmt.Sprintf("%s has %q", key, s.Value))
+				}
 			}
 			at = next
 		}
@@ -204,7 +220,10 @@ func (c *clients) wrongs() string {
 			wrong = append(wrong, fmt.Sprintf("slots of %s are frozen or closed, or move", g.name))
 		}
 	}
-	exist := 0
+	if a, b := c.w.groups[0].store.Defined(), c.w.groups[1].store.Defined(); len(a) < 2 || fmt.Sprint(a) != fmt.Sprint(b) {
+		wrong = append(wrong, fmt.Sprintf("collections %v and %v", a, b))
+	}
+	exist := 20 // records
 	for _, n := range c.last {
 		if n != 0 {
 			exist++

@@ -26,14 +26,19 @@ func comesTo(step placement.Step, was, next *placement.Map) bool {
 	return false
 }
 
-// there and back: slots move while clients write and read.
-func (w *world) thereAndBack(meanwhile func(c *clients)) string {
+// there has slots move while clients write and read.
+func (w *world) there() string {
 	c := w.clients()
 	time.Sleep(100 * time.Millisecond)
 	w.begin(0, c.ids...)
-	if meanwhile != nil {
-		meanwhile(c)
-	}
+	return c.finish()
+}
+
+// thereAndBack has slots move there and back.
+func (w *world) thereAndBack() string {
+	c := w.clients()
+	time.Sleep(100 * time.Millisecond)
+	w.begin(0, c.ids...)
 	if late := w.eventually("the moves have ended", func() bool { return len(w.keeper.now().Moves) == 0 }); late != "" {
 		c.stop()
 		return late
@@ -48,12 +53,13 @@ func (w *world) thereAndBack(meanwhile func(c *clients)) string {
 
 // Slots move to the other group, and back.
 func TestMove(t *testing.T) {
+	t.Parallel()
 	inWorld(t, func(w *world) {
-		if wrong := w.thereAndBack(nil); wrong != "" {
-			t.Error(wrong)
+		if wrong := w.thereAndBack(); wrong != "" {
+			w.t.Error(wrong)
 		}
 		if m := w.keeper.now(); m.Epoch < 3 {
-			t.Errorf("epoch %d", m.Epoch)
+			w.t.Errorf("epoch %d", m.Epoch)
 		}
 	})
 }
@@ -67,7 +73,7 @@ type faults struct {
 
 func (f faults) String() string { return fmt.Sprintf("%d-%d", f.first, f.then) }
 
-// outcomes is a move with faults, both ways.
+// outcomes is a move with faults.
 func (w *world) outcomes(f faults) string {
 	var n [gone + 1]int
 	w.keeper.outcome = func(was, next *placement.Map) outcome {
@@ -87,7 +93,7 @@ func (w *world) outcomes(f faults) string {
 		}
 		return made
 	}
-	return w.thereAndBack(nil)
+	return w.there()
 }
 
 // A step whose outcome is not known loses nothing, whether it was made, or not, or is later.
@@ -95,9 +101,10 @@ func TestOutcomes(t *testing.T) {
 	for _, first := range []outcome{lost, unheard, late} {
 		for _, f := range []faults{{first, made, 0}, {first, away, 9}} {
 			t.Run(f.String(), func(t *testing.T) {
+				t.Parallel()
 				inWorld(t, func(w *world) {
 					if wrong := w.outcomes(f); wrong != "" {
-						t.Error(wrong)
+						w.t.Error(wrong)
 					}
 				})
 			})

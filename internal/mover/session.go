@@ -43,8 +43,9 @@ type session struct {
 	// Copy later was begun again.
 	copied uint64
 
-	c net.Conn
-	r *bufio.Reader
+	c      net.Conn
+	r      *bufio.Reader
+	dialed time.Time
 
 	cancel context.CancelFunc
 	done   chan struct{}

@@ -30,8 +30,9 @@ type world struct {
 	log    *catfishtest.LogLines
 	start  time.Time
 	plant  plant
+	refuse atomic.Bool            // keys of members
+	wrong  atomic.Pointer[string] // the first thing that a client saw
 	groups [2]*group
-	unseen int // deposed processes go on for so many ms
 }
 
 // plant is a fault that the tests must notice.
@@ -61,8 +62,11 @@ type process struct {
 	of     *group
 	m      *Mover
 	term   uint64
-	dead   atomic.Bool // it reaches nothing
-	past   atomic.Bool // it was deposed: its group takes nothing of it
+	dead   atomic.Bool              // it reaches nothing
+	past   atomic.Bool              // it was deposed: its group takes nothing of it
+	mute   atomic.Bool              // it has no lease
+	deaf   atomic.Bool              // it reaches no other group
+	stream atomic.Pointer[net.Conn] // the latest
 	epoch  atomic.Uint64
 	reread chan struct{}
 	l      *pipes
@@ -106,9 +110,6 @@ func withPlant(t *testing.T, plant plant, test func(w *world)) {
 					t.Error(err)
 				}
 			})
-			if _, err := st.CreateFeatures("own-"+w.groups[i].name, store.CollectionOptions{}); err != nil {
-				t.Fatal(err)
-			}
 			w.promote(i)
 		}
 		test(w)
@@ -118,11 +119,15 @@ func withPlant(t *testing.T, plant plant, test func(w *world)) {
 // now is the fake clock of leases.
 func (w *world) now() time.Duration { return time.Since(w.start) }
 
-// promote has the next process of a group be its primary. The one before is deposed, and does not
-// notice unless it was ended.
+// promote has the next process of a group be its primary, when the lease of the one before has ended.
+// That is deposed, and does not notice unless it was ended.
 func (w *world) promote(i int) {
 	w.t.Helper()
 	g := w.groups[i]
+	if g.is != nil {
+		g.is.mute.Store(true)
+		time.Sleep(groupLease)
+	}
 	g.term++
 	value, err := json.Marshal(&node.Group{Name: g.name, Term: g.term, Primary: "n", Members: []node.Member{{Name: "n", Addr: g.name}}})
 	if err != nil {
@@ -140,6 +145,10 @@ func (w *world) promote(i int) {
 		Leading: func() (uint64, bool) { return p.term, !p.dead.Load() },
 		Dial:    p.dial,
 		Reread:  func() { wakeUp(p.reread) },
+		Key:     func() (string, error) { return "the key of " + g.name, nil },
+		Admit: func(key, group string, _ func()) (func() bool, error) {
+			return func() bool { return true }, w.admits(key, group)
+		},
 	})
 	p.m.Leases.Now = w.now
 	if g.is != nil {
@@ -156,11 +165,41 @@ func (w *world) promote(i int) {
 	p.under.Go(func() { p.follow(ctx) })
 }
 
+var errKey = errors.New("the key is not known")
+
+func (w *world) admits(key, group string) error {
+	if w.refuse.Load() || key != "the key of "+group {
+		return errKey
+	}
+	return nil
+}
+
+// cut ends the stream of a process, and lets it open no other until it is mended.
+func (p *process) cut() {
+	p.deaf.Store(true)
+	if c := p.stream.Load(); c != nil {
+		_ = (*c).Close()
+	}
+}
+
 func wakeUp(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
+}
+
+var lookTime = map[bool]time.Duration{true: 15 * time.Millisecond, false: 2 * time.Millisecond}
+
+// answerLag is how long a piece of an answer is under way.
+const answerLag = 8 * time.Millisecond
+
+type slow struct{ net.Conn }
+
+func (c slow) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	time.Sleep(answerLag)
+	return n, err
 }
 
 // follow reads the map when it changes.
@@ -174,8 +213,8 @@ func (p *process) follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		// As long as a look at etcd takes, so that other things happen between.
-		time.Sleep(3 * time.Millisecond)
+		// As long as a look at etcd takes, so that other things happen between: one side is slow.
+		time.Sleep(lookTime[p.of.name == "a"])
 		if err := p.read(); err != nil && !p.dead.Load() {
 			p.w.t.Errorf("%s: %v", p.of.name, err)
 		}
@@ -210,6 +249,12 @@ func (p *process) SwapIf(ctx context.Context, key string, version int64, value [
 	if p.dead.Load() {
 		return 0, errors.Join(coord.ErrUnknown, errDead)
 	}
+	if m, err := placement.Decode(value); p.w.plant == early && key == cluster.Key && err == nil {
+		for i := range m.Moves {
+			m.Moves[i].Until -= min(m.Moves[i].Until, 5)
+		}
+		value, _ = m.Encode()
+	}
 	at, err := p.w.keeper.SwapIf(ctx, key, version, value, others...)
 	if p.w.plant == thawAtOnce && errors.Is(err, coord.ErrUnknown) {
 		err = coord.ErrAway
@@ -231,14 +276,6 @@ func (o own) SetSlots(s store.Slots) error {
 		s.Frozen = s.Closed
 	}
 	return o.Store.SetSlots(s)
-}
-
-func (o own) Revision() uint64 {
-	n := o.Store.Revision()
-	if o.p.w.plant == early {
-		n -= 5
-	}
-	return n
 }
 
 func (o own) CopyIn(ctx context.Context, states []store.MovedState) error {
@@ -294,13 +331,14 @@ func (l *pipes) Addr() net.Addr { return &net.UnixAddr{} }
 
 func (p *process) dial(ctx context.Context, addr string) (net.Conn, error) {
 	i := slices.IndexFunc(p.w.groups[:], func(g *group) bool { return g.name == addr })
-	if p.dead.Load() || i < 0 {
+	if p.dead.Load() || p.deaf.Load() || i < 0 {
 		return nil, errDead
 	}
 	here, there := net.Pipe()
 	select {
 	case p.w.groups[i].is.l.in <- there:
-		return here, nil
+		p.stream.Store(&here)
+		return slow{here}, nil
 	case <-p.w.groups[i].is.l.closed:
 		return nil, errDead
 	case <-ctx.Done():
@@ -337,9 +375,13 @@ func (w *world) eventually(what string, ok func() bool) string {
 		if ok() {
 			return ""
 		}
+		if wrong := w.wrong.Load(); wrong != nil {
+			return *wrong
+		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	return fmt.Sprintf("not within a minute: %s: %+v", what, w.keeper.now().Moves)
+	m := w.keeper.now()
+	return fmt.Sprintf("not within a minute: %s: %d moves, %+v", what, len(m.Moves), append(m.Moves, placement.Move{})[0].Step)
 }
 
 // all returns the first thing that is wrong.
