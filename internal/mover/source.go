@@ -132,6 +132,9 @@ func (m *Mover) moveTo(group string, set *store.SlotSet) error {
 	if m.is == nil {
 		return fmt.Errorf("%q has no map", m.o.Node)
 	}
+	if *set == (store.SlotSet{}) {
+		return fmt.Errorf("%w: a request for no slots", ErrProtocol)
+	}
 	left := *set
 	for _, v := range m.is.Moves {
 		if isSlot(v.Part) && v.From == m.me && m.is.Groups[v.To].Name == group && v.Step != placement.Drop {

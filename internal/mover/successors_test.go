@@ -124,12 +124,12 @@ func (w *world) again(at ...placement.Step) string {
 		w.begin(0, c.ids...)
 		for <-steps != at {
 		}
-		if err := w.keeper.change(undo(i%2 == 1)); err != nil {
+		if err := w.keeper.change(undoAll(i%2 == 1)); err != nil {
 			c.stop()
 			return err.Error()
 		}
 		time.Sleep(300 * time.Millisecond)
-		if err := w.keeper.change(undo(false)); err != nil {
+		if err := w.keeper.change(undoAll(false)); err != nil {
 			c.stop()
 			return err.Error()
 		}
@@ -138,23 +138,26 @@ func (w *world) again(at ...placement.Step) string {
 	return c.finish()
 }
 
-// undo undoes all moves that are not decided.
-func undo(again bool) func(m *placement.Map) (*placement.Map, error) {
-	return func(m *placement.Map) (*placement.Map, error) {
-		for _, v := range m.Moves {
-			if !v.Step.Undoable() {
-				continue
-			}
-			undone, err := m.Undo(v.Part)
-			if err == nil && again {
-				undone, err = undone.Begin(placement.Move{Part: v.Part, From: v.From, To: v.To})
-			}
-			if m = undone; err != nil {
-				return nil, err
-			}
+// undo undoes moves that are not decided.
+func undo(m *placement.Map, moves []placement.Move, again bool) (*placement.Map, error) {
+	for _, v := range moves {
+		if !v.Step.Undoable() {
+			continue
 		}
-		return m, nil
+		undone, err := m.Undo(v.Part)
+		if err == nil && again {
+			undone, err = undone.Begin(placement.Move{Part: v.Part, From: v.From, To: v.To})
+		}
+		if m = undone; err != nil {
+			return nil, err
+		}
 	}
+	return m, nil
+}
+
+// undoAll undoes what is not decided.
+func undoAll(again bool) func(m *placement.Map) (*placement.Map, error) {
+	return func(m *placement.Map) (*placement.Map, error) { return undo(m, m.Moves, again) }
 }
 
 // A move that was undone leaves nothing, and the slots take writes.
