@@ -127,6 +127,23 @@ func (m *Mover) Learn(is *placement.Map, began time.Duration, seen func()) error
 	return nil
 }
 
+// Gains reports whether a map, which was read from began on, may give this group a slot that it did not have
+// all the time since the latest one: a secondary may lack what is in it. A slot that goes away and comes back
+// is dropped between, which takes longer than mapLease.
+func (m *Mover) Gains(is *placement.Map, began time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.is == nil || m.is.Epoch == is.Epoch {
+		return false
+	}
+	for slot, of := range is.Slots {
+		if of == m.me && m.is.Slots[slot] != m.me {
+			return true
+		}
+	}
+	return began > m.Leases.lastRead()+mapLease
+}
+
 // apply gives the store its slots, and bounds leases. The caller holds mu.
 func (m *Mover) apply(seen func()) error {
 	stop := m.stopped.with(m.asking)
