@@ -76,7 +76,7 @@ func (s *session) dial(ctx context.Context) error {
 	return nil
 }
 
-// greet says who asks.
+// greet names this group, and shows its key.
 func (s *session) greet(c net.Conn) (*bufio.Reader, error) {
 	hi := hello{Group: s.m.o.Group}
 	if s.m.o.Key != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/catfish-index/catfish/internal/replica"
 )
 
-// Leases end with the map that was read, are short when a move nears, and none is granted when it is
-// there; a secondary answers no messages then, either.
+// Leases end with the map that was read, are short when a move nears, and none is granted while slots are
+// frozen; a secondary answers no messages then, either.
 func TestLeases(t *testing.T) {
 	now := 10 * time.Second
 	l := Leases{Now: func() time.Duration { return now }}

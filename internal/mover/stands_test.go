@@ -39,7 +39,7 @@ func TestDestinationEnds(t *testing.T) {
 				wrong := w.eventually("the moves are undone", func() bool { return len(w.keeper.now().Moves) == 0 })
 				writes := c.writes.Load()
 				if wrong = all(wrong, w.eventually("clients write", func() bool { return c.writes.Load() > writes+100 })); wrong == "" {
-					w.promote(1) // It drops what it has.
+					w.promote(1) // It drops its copies.
 				}
 				if wrong = all(wrong, c.finish()); wrong != "" {
 					w.t.Error(wrong)

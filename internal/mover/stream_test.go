@@ -169,7 +169,7 @@ func TestHostileRequests(t *testing.T) {
 	})
 }
 
-// A destination whose key is refused waits, and goes on with another one.
+// A destination whose key is refused waits, and continues with another one.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {

@@ -170,7 +170,7 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// The tests notice what they are to notice.
+// Each planted fault is noticed.
 func TestPlants(t *testing.T) {
 	for plant, test := range map[plant]func(w *world) string{
 		blind:      func(w *world) string { return w.deposed(placement.Freeze) },
