@@ -93,16 +93,28 @@ func (d *Daemon) openMoves() error {
 	return nil
 }
 
-// joinCluster reads the map, and follows it until the daemon ends.
-func (d *Daemon) joinCluster(ctx context.Context) error {
-	if err := d.readMap(ctx, false); err != nil {
-		return err
-	}
+// prepare is what a new primary does first.
+func (d *Daemon) prepare(ctx context.Context, _ uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	return d.readMap(ctx, true)
+}
+
+// joinCluster follows the map until the daemon ends.
+func (d *Daemon) joinCluster() {
 	d.srv.SetCluster(d.group.cluster.Load)
 	d.running.Go(d.followMap)
 	d.running.Go(func() { d.group.mover.Run(d.ctx) })
-	return nil
 }
+
+// readBy is the group for the readers of the store.
+type readBy struct {
+	*node.Node
+	leases *mover.Leases
+}
+
+// Lease is until when this member may be read.
+func (r readBy) Lease() replica.Lease { return r.leases.OfSecondary(r.Node.Lease()) }
 
 // rereadMap has followMap read the map soon.
 func (d *Daemon) rereadMap() {
@@ -143,13 +155,14 @@ const soonPause = 50 * time.Millisecond
 
 // mayTake is an error that wraps errSoon while a secondary may lack what moved into its group
 // before an epoch began. It has all that once a beacon says so that was sent after the map was read.
-func (d *Daemon) mayTake(epoch uint64, began time.Duration) error {
-	was, n, w := d.group.cluster.Load(), d.group.node.Load(), &d.group.waits
-	if _, leads := d.leads(); leads || was == nil || was.Epoch == epoch || n == nil {
+// What moved out of its group it gives away at once.
+func (d *Daemon) mayTake(m *placement.Map, began time.Duration) error {
+	n, w := d.group.node.Load(), &d.group.waits
+	if _, leads := d.leads(); leads || n == nil || !d.group.mover.Gains(m, began) {
 		return nil
 	}
-	if w.epoch != epoch {
-		*w = newEpoch{epoch, began}
+	if w.epoch != m.Epoch {
+		*w = newEpoch{m.Epoch, began}
 	}
 	// A beacon grants a lease from when it came, less what others before it were faster.
 	if l := n.Lease(); l.Term == 0 || l.Until < w.read+2*replica.DefaultOptions.Lease {
@@ -188,7 +201,7 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 		return err
 	}
 	if !first {
-		if err := d.mayTake(m.Epoch, began); err != nil {
+		if err := d.mayTake(m, began); err != nil {
 			return err
 		}
 	}

@@ -259,15 +259,17 @@ func (d *Daemon) joinGroup(ctx context.Context, st *server.Store) (err error) {
 		d.srv.AnswerRings(n.AcceptRing)
 	}
 	d.openMover(st)
-	o.Prepare = func(ctx context.Context, _ uint64) error { return d.readMap(ctx, true) }
+	o.Prepare = d.prepare
+	// Before it hears the first beacon, which says that it has what moved here: by an older map.
+	if err := d.readMap(ctx, false); err != nil {
+		return err
+	}
 	n, err := node.Start(ctx, o)
 	if err != nil {
 		return err
 	}
-	if err := d.joinCluster(ctx); err != nil {
-		return err
-	}
-	st.Replicate(n)
+	d.joinCluster()
+	st.Replicate(readBy{n, &d.group.mover.Leases})
 	d.srv.SetGroup(d.groupHello)
 	d.running.Go(d.lead)
 	return nil

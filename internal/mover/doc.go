@@ -19,13 +19,20 @@
 // Each arrow is a compare-and-set of the map in etcd, under the group's key (cluster.Step). What
 // is not in the map is not needed again: a new primary of the source begins where the map is. A
 // new primary of the destination does not know up to where its group has the source's log: it
-// copies again, or undoes a move that is frozen.
+// copies again, or undoes a move that is frozen. The source undoes one whose destination does not
+// answer, so that its slots take writes.
 //
 // # What the store gets
 //
 //	slots = those of the map, and what this primary has stopped before it asked for a step
 //
-// A step whose outcome is unknown may be carried out after the next read of the map. So what
-// was stopped for a step stays so until a later version was read than the step has compared;
-// the step is tried again, which makes one.
+// A step whose outcome is unknown may be carried out after the next read of the map, and the answer to one
+// that was made may come before the map does. So what was stopped for a step stays so until a later
+// version was read than the step has compared, whatever becomes of attempts after it. These make
+// one. A later term ends that: the group's key has changed, so no step of the earlier one is made.
+//
+// # What ends with a term
+//
+// A step is made in the term in which its slots were stopped. Sessions, which copy, and jobs, which
+// drop, end with their term: another primary may have begun again meanwhile.
 package mover

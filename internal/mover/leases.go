@@ -54,6 +54,25 @@ func (l *Leases) Grant(is replica.Lease) replica.Lease {
 	return is
 }
 
+// OfSecondary bounds a lease under which this member answers messages as a secondary, and leaves others
+// as they are. A primary's slots are closed when they go to another group. A secondary does not wait
+// for that: it answers while it knows that none is about to go, by a map that was read lately.
+func (l *Leases) OfSecondary(is replica.Lease) replica.Lease {
+	if is.Term&replica.OfSecondary == 0 {
+		return is
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case !l.on:
+		return is
+	case l.held:
+		return replica.Lease{}
+	}
+	is.Until = min(is.Until, l.read+mapLease)
+	return is
+}
+
 // Read notes when the look at the map began, which the store has now.
 func (l *Leases) Read(began time.Duration) {
 	l.mu.Lock()
@@ -73,4 +92,11 @@ func (l *Leases) sent() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.latest
+}
+
+// lastRead is when the latest look at the map began.
+func (l *Leases) lastRead() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.read
 }

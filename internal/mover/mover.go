@@ -58,30 +58,40 @@ type Mover struct {
 	mu       sync.Mutex
 	is       *placement.Map // nil: none was read
 	me       placement.Index
-	stopped  stopped
+	asking   stopped // for the step that is asked for now
+	stopped  stopped // for steps before it, whose outcome the map does not have yet
 	progress [placement.Slots]progress
 
 	// Used by Run.
+	term     uint64 // of what follows
 	sessions []*session
 	job      *job          // drops slots, or looks whether there are some; nil: none runs
 	tidied   uint64        // the version for which that has ended
 	ready    time.Duration // when leases that were sent before they became short have ended; 0: they are not short
-	decided  map[uint16]time.Duration
+	decided  since
+	frozen   since
 }
 
-// stopped is what this primary has stopped for a step that it has asked for. It stays
-// so until a later version of the map was read.
+// stopped is what this primary has stopped for steps. It stays so until a later version of the
+// map was read than the last of them has compared.
 type stopped struct {
 	frozen, closed store.SlotSet
 	version        uint64
 }
 
-// asking is the version of a step whose map was not read yet.
-const asking = 1<<64 - 1
+// with is what is stopped for either.
+func (s stopped) with(o stopped) stopped {
+	for i := range s.frozen {
+		s.frozen[i] |= o.frozen[i]
+		s.closed[i] |= o.closed[i]
+	}
+	s.version = max(s.version, o.version)
+	return s
+}
 
 // New returns a Mover. Call Learn before the store takes a write.
 func New(o Options) *Mover {
-	m := &Mover{o: o, log: o.Logger, wake: make(chan struct{}, 1), decided: map[uint16]time.Duration{}}
+	m := &Mover{o: o, log: o.Logger, wake: make(chan struct{}, 1), decided: since{}, frozen: since{}}
 	m.Leases.Now = boottime.Now
 	return m
 }
@@ -100,13 +110,13 @@ func (m *Mover) Learn(is *placement.Map, began time.Duration, seen func()) error
 		return nil
 	}
 	if m.is == nil || is.Version > m.is.Version {
-		was, wasMe, stopped := m.is, m.me, m.stopped
+		was, wasMe, before := m.is, m.me, m.stopped
 		m.is, m.me = is, me
 		if is.Version > m.stopped.version {
-			m.stopped = (Mover{}).stopped
+			m.stopped = stopped{}
 		}
 		if err := m.apply(seen); err != nil {
-			m.is, m.me, m.stopped = was, wasMe, stopped
+			m.is, m.me, m.stopped = was, wasMe, before
 			return err
 		}
 	} else {
@@ -117,15 +127,37 @@ func (m *Mover) Learn(is *placement.Map, began time.Duration, seen func()) error
 	return nil
 }
 
+// Gains reports whether a map, which was read from began on, may give this group a slot that it did not have
+// all the time since the latest one: a secondary may lack what is in it. A slot that goes away and comes back
+// is dropped between, which takes longer than mapLease.
+func (m *Mover) Gains(is *placement.Map, began time.Duration) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.is == nil || m.is.Epoch == is.Epoch {
+		return false
+	}
+	for slot, of := range is.Slots {
+		if of == m.me && m.is.Slots[slot] != m.me {
+			return true
+		}
+	}
+	return began > m.Leases.lastRead()+mapLease
+}
+
 // apply gives the store its slots, and bounds leases. The caller holds mu.
 func (m *Mover) apply(seen func()) error {
-	s := store.Slots{Epoch: m.is.Epoch, Frozen: m.stopped.frozen, Closed: m.stopped.closed}
+	stop := m.stopped.with(m.asking)
+	s := store.Slots{Epoch: m.is.Epoch, Frozen: stop.frozen, Closed: stop.closed}
 	for slot, of := range m.is.Slots {
 		if of == m.me {
 			s.Owned.Add(uint16(slot))
 		}
 	}
-	short, held := false, s.Frozen != store.SlotSet{} || s.Closed != store.SlotSet{}
+	for i, owned := range s.Owned { // What was given away needs no stop.
+		s.Frozen[i] &= owned
+		s.Closed[i] &= owned
+	}
+	short := false
 	for _, v := range m.is.Moves {
 		s.Moving = s.Moving || v.From == m.me || v.To == m.me
 		if !isSlot(v.Part) || v.From != m.me {
@@ -133,7 +165,6 @@ func (m *Mover) apply(seen func()) error {
 		}
 		if v.Step.Frozen() {
 			s.Frozen.Add(v.Slot)
-			held = true
 		}
 		short = short || v.Step == placement.CatchUp
 	}
@@ -141,7 +172,7 @@ func (m *Mover) apply(seen func()) error {
 		return err
 	}
 	seen()
-	m.Leases.bound(short, held)
+	m.Leases.bound(short, s.Frozen != store.SlotSet{} || s.Closed != store.SlotSet{})
 	return nil
 }
 
@@ -159,85 +190,7 @@ func (m *Mover) now() (is *placement.Map, me placement.Index) {
 	return m.is, m.me
 }
 
-// frozen reports whether all slots of a session are frozen at their source, and up to where
-// its log is needed. errGone: there are none that still need it.
-func (m *Mover) frozen(s *session) (until uint64, all bool, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	left := 0
-	all = true
-	for _, v := range m.is.Moves {
-		if !isSlot(v.Part) || v.To != m.me || !s.set.Has(v.Slot) || v.Step > placement.Freeze {
-			continue
-		}
-		left++
-		all = all && v.Step == placement.Freeze
-		until = max(until, v.Until)
-	}
-	if left == 0 {
-		return 0, false, errGone
-	}
-	return until, all, nil
-}
-
-// step changes the map as the group's primary.
-func (m *Mover) step(ctx context.Context, f func(*placement.Map) (*placement.Map, error)) error {
-	_, err := m.stepOf(ctx, f)
-	return err
-}
-
-func (m *Mover) stepOf(ctx context.Context, f func(*placement.Map) (*placement.Map, error)) (compared uint64, err error) {
-	term, leads := m.o.Leading()
-	if !leads {
-		return 0, cluster.ErrDeposed
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	compared, err = cluster.Step(ctx, m.o.Keeper, cluster.Primary{Group: m.o.Group, Node: m.o.Node, Term: term}, f)
-	m.o.Reread()
-	return compared, err
-}
-
 // again reports whether a step is to be tried again by the next map.
 func again(err error) bool {
 	return errors.Is(err, coord.ErrConflict) || errors.Is(err, coord.ErrUnknown) || errors.Is(err, coord.ErrAway)
-}
-
-// stepStopped is step after slots were stopped: before returns once nothing of them can be
-// acknowledged or read any more.
-func (m *Mover) stepStopped(ctx context.Context, stop stopped, before func() error, f func(*placement.Map) (*placement.Map, error)) error {
-	stop.version = asking
-	err := m.stop(stop)
-	if err == nil && before != nil {
-		err = before()
-	}
-	var compared uint64
-	if err == nil {
-		compared, err = m.stepOf(ctx, f)
-	}
-	switch {
-	case err == nil || errors.Is(err, coord.ErrUnknown) || errors.Is(err, coord.ErrConflict):
-		stop.version = compared
-	default: // Nothing was written, nor will be.
-		stop = stopped{}
-	}
-	return errors.Join(err, m.stop(stop))
-}
-
-// stop stops slots, or lets those go that were stopped.
-func (m *Mover) stop(s stopped) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.is.Version > s.version {
-		s = stopped{} // The step's outcome is in the map.
-	}
-	was := m.stopped
-	if m.stopped = s; s.frozen == was.frozen && s.closed == was.closed {
-		return nil
-	}
-	if err := m.apply(func() {}); err != nil {
-		m.stopped = was
-		return err
-	}
-	return nil
 }

@@ -21,6 +21,8 @@ const (
 	fresh = time.Second
 	// dropAfter is when no lease of a secondary holds any more that has not heard of the move.
 	dropAfter = mapLease + 100*time.Millisecond
+	// frozenMost is how long slots take no writes for a destination that does not answer.
+	frozenMost = 5 * time.Second
 )
 
 // Run carries out moves until ctx is done.
@@ -57,6 +59,7 @@ func (m *Mover) rest() {
 	m.sessions = nil
 	m.endJob()
 	clear(m.decided)
+	clear(m.frozen)
 	m.ready = 0
 }
 
@@ -66,11 +69,17 @@ func (m *Mover) turn(ctx context.Context) (busy bool, err error) {
 	if is == nil {
 		return false, nil
 	}
-	if _, leads := m.o.Leading(); !leads {
+	term, leads := m.o.Leading()
+	if term != m.term {
 		m.rest()
-		if err := m.stop(stopped{}); err != nil {
+		// The group's key has changed: no step of the term before can be made any more.
+		if err := m.stop(func() { m.stopped = stopped{} }); err != nil {
 			return true, err
 		}
+		m.term = term
+	}
+	if !leads {
+		m.rest()
 		return m.tidy(is, me, false), nil
 	}
 	m.sessions = slices.DeleteFunc(m.sessions, func(s *session) bool {
@@ -99,14 +108,59 @@ func (m *Mover) give(ctx context.Context, is *placement.Map, me placement.Index)
 		m.ready = m.Leases.sent() // They are short by now.
 	}
 	var errs []error
-	if ends := m.caughtUp(by[placement.CatchUp]); len(ends) > 0 && m.Leases.Now() >= m.ready {
-		errs = append(errs, m.freeze(ctx, ends))
+	now := m.Leases.Now()
+	if ends := m.caughtUp(by[placement.CatchUp]); len(ends) > 0 && now >= m.ready {
+		errs = append(errs, m.freeze(ctx, setOf(ends)))
 	}
-	if len(by[placement.Wait]) > 0 {
-		errs = append(errs, m.decide(ctx, by[placement.Wait]))
+	if parts := by[placement.Wait]; len(parts) > 0 && now >= m.Leases.sent() { // None is sent meanwhile.
+		errs = append(errs, m.stepStopped(ctx, setOf(parts), true, placement.Wait, (*placement.Map).Decide))
 	}
-	m.drop(by[placement.Drop])
+	errs = append(errs, m.thaw(ctx, now, by[placement.CatchUp], by[placement.Freeze]))
+	m.drop(now, by[placement.Drop])
 	return errors.Join(errs...)
+}
+
+// thaw undoes moves whose destination does not end them.
+func (m *Mover) thaw(ctx context.Context, now time.Duration, catchUp, freeze []placement.Part) error {
+	m.mu.Lock()
+	stopped := m.stopped.frozen
+	m.mu.Unlock()
+	parts := slices.DeleteFunc(slices.Clone(catchUp), func(p placement.Part) bool { return !stopped.Has(p.Slot) })
+	late := m.frozen.due(now, frozenMost, append(parts, freeze...))
+	if len(late) == 0 {
+		return nil
+	}
+	set := setOf(late)
+	m.log.Warn("moves are undone: their slots take no writes, and their destination does not answer", "slots", len(late))
+	var errs []error
+	for _, at := range []placement.Step{placement.CatchUp, placement.Freeze} {
+		if err := m.stepAll(ctx, set, at, (*placement.Map).Undo); !errors.Is(err, errGone) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// since is when slots came to a step.
+type since map[uint16]time.Duration
+
+// due returns the parts at a step that have been there for some time. It forgets all others.
+func (s since) due(now, long time.Duration, parts []placement.Part) (due []placement.Part) {
+	is := setOf(parts)
+	for slot := range s {
+		if !is.Has(slot) {
+			delete(s, slot)
+		}
+	}
+	for _, p := range parts {
+		if _, known := s[p.Slot]; !known {
+			s[p.Slot] = now
+		}
+		if now >= s[p.Slot]+long {
+			due = append(due, p)
+		}
+	}
+	return due
 }
 
 // caughtUp returns the parts of whose entries the destination lacks few.
@@ -129,80 +183,49 @@ func setOf(parts []placement.Part) (s store.SlotSet) {
 	return s
 }
 
-// freeze takes no more writes of parts.
-func (m *Mover) freeze(ctx context.Context, parts []placement.Part) error {
-	var until uint64
-	return m.stepStopped(ctx, stopped{frozen: setOf(parts)},
-		func() error { until = m.o.Store.Revision(); return nil }, // of all that was taken
-		func(is *placement.Map) (*placement.Map, error) {
-			return each(is, parts, func(is *placement.Map, p placement.Part) (*placement.Map, error) { return is.Freeze(p, until) })
-		})
-}
-
-// decide gives parts away.
-func (m *Mover) decide(ctx context.Context, parts []placement.Part) error {
-	set := setOf(parts)
-	return m.stepStopped(ctx, stopped{closed: set, frozen: set}, func() error {
-		if left := m.Leases.sent() - m.Leases.Now(); left > 0 && !wait(ctx, left) {
-			return ctx.Err()
-		}
-		return nil
-	}, func(is *placement.Map) (*placement.Map, error) {
-		return each(is, parts, (*placement.Map).Decide)
+// freeze takes no more writes of slots.
+func (m *Mover) freeze(ctx context.Context, set store.SlotSet) error {
+	return m.stepStopped(ctx, set, false, placement.CatchUp, func(is *placement.Map, p placement.Part) (*placement.Map, error) {
+		return is.Freeze(p, m.o.Store.Revision()) // of all that was taken
 	})
 }
 
 // drop removes the data of parts that have another owner, once no lease leads to it.
-func (m *Mover) drop(parts []placement.Part) {
-	if len(parts) == 0 {
-		clear(m.decided)
-		return
-	}
-	var due []placement.Part
-	for _, p := range parts {
-		at, seen := m.decided[p.Slot]
-		if !seen {
-			at = m.Leases.Now()
-			m.decided[p.Slot] = at
-		}
-		if m.Leases.Now() >= at+dropAfter {
-			due = append(due, p)
-		}
-	}
+func (m *Mover) drop(now time.Duration, parts []placement.Part) {
+	due := m.decided.due(now, dropAfter, parts)
 	if len(due) == 0 || m.job != nil {
 		return
 	}
-	m.start(0, func(ctx context.Context) error {
-		set := setOf(due)
-		n, err := m.o.Store.DropSlots(ctx, &set, nil)
-		if err != nil {
-			return err
-		}
-		for {
-			err := m.step(ctx, func(is *placement.Map) (*placement.Map, error) { return each(is, due, (*placement.Map).Dropped) })
+	set := setOf(due)
+	m.start(0, func(ctx context.Context, may func(int) error) error {
+		n, err := m.o.Store.DropSlots(ctx, &set, may)
+		for err == nil {
+			err = m.stepAll(ctx, set, placement.Drop, (*placement.Map).Dropped)
 			if err == nil {
 				m.log.Info("slots were given away, and dropped", "slots", len(due), "ids", n)
+				return nil
 			}
-			if err == nil || !again(err) || !wait(ctx, turnPause) {
-				return err
+			if again(err) && wait(ctx, turnPause) {
+				err = nil
 			}
 		}
+		return err
 	})
 }
 
 // take does the destination's part.
 func (m *Mover) take(ctx context.Context, is *placement.Map, me placement.Index) error {
-	has := store.SlotSet{}
 	copying := map[string]bool{}
+	var has store.SlotSet
+	m.mu.Lock()
 	for _, s := range m.sessions {
-		for slot := range uint16(placement.Slots) {
-			if s.set.Has(slot) {
-				has.Add(slot)
-			}
+		for i, of := range s.set {
+			has[i] |= of
 		}
 	}
+	m.mu.Unlock()
 	fresh := map[string]*store.SlotSet{}
-	var again, undo []placement.Part
+	var again, undo store.SlotSet
 	for _, v := range is.Moves {
 		if !isSlot(v.Part) || v.To != me {
 			continue
@@ -217,9 +240,9 @@ func (m *Mover) take(ctx context.Context, is *placement.Map, me placement.Index)
 			}
 			fresh[from].Add(v.Slot)
 		case v.Step == placement.CatchUp:
-			again = append(again, v.Part)
+			again.Add(v.Slot)
 		case v.Step == placement.Freeze:
-			undo = append(undo, v.Part)
+			undo.Add(v.Slot)
 		}
 	}
 	for from, set := range fresh {
@@ -228,18 +251,27 @@ func (m *Mover) take(ctx context.Context, is *placement.Map, me placement.Index)
 		}
 		m.endJob() // It may drop what comes.
 		ctx, cancel := context.WithCancel(ctx)
-		s := &session{m: m, from: from, set: *set, cancel: cancel, done: make(chan struct{})}
+		s := &session{m: m, term: m.term, from: from, set: *set, cancel: cancel, done: make(chan struct{})}
 		m.sessions = append(m.sessions, s)
 		go s.run(ctx)
 	}
-	var errs []error
-	for parts, f := range map[*[]placement.Part]func(*placement.Map, placement.Part) (*placement.Map, error){
-		&again: (*placement.Map).Recopy, &undo: (*placement.Map).Undo,
-	} {
-		if len(*parts) > 0 {
-			m.log.Warn("this primary does not know how far slots were copied: they are copied again", "slots", len(*parts))
-			errs = append(errs, m.step(ctx, func(is *placement.Map) (*placement.Map, error) { return each(is, *parts, f) }))
-		}
+	return errors.Join(
+		m.redo(ctx, again, "they are copied again", placement.CatchUp, (*placement.Map).Recopy),
+		m.redo(ctx, undo, "their moves are undone", placement.Freeze, (*placement.Map).Undo))
+}
+
+// redo ends what a primary before has done of moves. The map may be further than the one that was
+// read: what is not at the step is left as it is.
+func (m *Mover) redo(ctx context.Context, set store.SlotSet, what string, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
+	if set == (store.SlotSet{}) {
+		return nil
 	}
-	return errors.Join(errs...)
+	err := m.stepAll(ctx, set, at, f)
+	switch {
+	case errors.Is(err, errGone):
+		return nil
+	case err == nil:
+		m.log.Warn("this primary does not know how far slots were copied: "+what, "slots", set.Len())
+	}
+	return err
 }

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/cluster"
+	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/placement"
-	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/store"
 )
 
@@ -22,22 +24,28 @@ const (
 
 var (
 	errGone    = errors.New("mover: the moves have ended")
+	errRefused = errors.New("it refuses streams of this group")
 	errTrimmed = errors.New("mover: the source's log does not go back to the copy")
 )
 
-// session copies slots of one source, from Copy to Wait. It is used by its own goroutine,
-// except for set.
+// session copies slots of one source, from Copy to Wait, in one term. It is used by its own
+// goroutine, except for set.
 type session struct {
 	m    *Mover
+	term uint64
 	from string
-	set  store.SlotSet
+	set  store.SlotSet // those that still move; changed by this goroutine, with the Mover's mu
 	at   store.SlotCursor
 	next uint64 // of the source's log
 	// begun: what an earlier move has left was dropped.
 	begun bool
+	// copied is the version that Copied has compared, 0: it was not written. A move that is at
+	// Copy later was begun again.
+	copied uint64
 
-	c net.Conn
-	r *bufio.Reader
+	c      net.Conn
+	r      *bufio.Reader
+	dialed time.Time
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -56,7 +64,7 @@ func (s *session) run(ctx context.Context) {
 			log.Info("slots were copied", "revision", s.next)
 			work = s.follow
 			continue
-		case errors.Is(err, errGone) || ctx.Err() != nil:
+		case errors.Is(err, errGone) || errors.Is(err, cluster.ErrDeposed) || ctx.Err() != nil:
 			return
 		case errors.Is(err, errTrimmed): // The next session copies again.
 			log.Warn("the log of the source does not go back to the copy: it is made again", "error", err)
@@ -89,74 +97,26 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ask sends a request to the source's primary, over the stream that is open, or another one.
-func (s *session) ask(ctx context.Context, q request) (a answer, states []store.MovedState, err error) {
-	if s.c == nil {
-		if err := s.dial(ctx); err != nil {
-			return a, nil, err
+// left is which slots still move, all of them frozen or not, and up to where the log is needed then.
+// A slot that does not, or whose move was begun again, leaves the session. errGone: none is left.
+func (s *session) left() (set store.SlotSet, until uint64, frozen bool, err error) {
+	m := s.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	frozen = true
+	for _, v := range m.is.Moves {
+		again := s.copied > 0 && v.Step == placement.Copy && m.is.Version > s.copied
+		if !isSlot(v.Part) || !s.set.Has(v.Slot) || v.To != m.me || m.is.Groups[v.From].Name != s.from || v.Step > placement.Freeze || again {
+			continue
 		}
+		set.Add(v.Slot)
+		frozen = frozen && v.Step == placement.Freeze
+		until = max(until, v.Until)
 	}
-	defer context.AfterFunc(ctx, func() { s.c.Close() })()
-	if err := writeLine(s.c, q, nil); err != nil {
-		return a, nil, err
+	if s.set = set; set == (store.SlotSet{}) {
+		err = errGone
 	}
-	if err := readLine(s.c, s.r, answerTime, &a); err != nil {
-		return a, nil, err
-	}
-	switch {
-	case a.Trimmed:
-		return a, nil, fmt.Errorf("%w: %.200s", errTrimmed, a.Error)
-	case a.Error != "":
-		return a, nil, fmt.Errorf("mover: group %q says: %.200s", s.from, a.Error)
-	}
-	states, err = readStates(s.c, s.r, &a)
-	return a, states, err
-}
-
-// dial opens a stream to the source's primary.
-func (s *session) dial(ctx context.Context) error {
-	v, err := s.m.o.Keeper.Get(ctx, node.Key(s.from))
-	if err != nil {
-		return err
-	}
-	if v.Version == 0 {
-		return fmt.Errorf("mover: group %q does not exist", s.from)
-	}
-	g, err := node.Parse(v)
-	if err != nil {
-		return err
-	}
-	p := g.Member(g.Primary)
-	if p == nil || p.Addr == "" {
-		return fmt.Errorf("mover: group %q has no primary", s.from)
-	}
-	dialing, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	c, err := s.m.o.Dial(dialing, p.Addr)
-	if err != nil {
-		return err
-	}
-	r := bufio.NewReaderSize(c, answerBytes)
-	hi := hello{Group: s.m.o.Group}
-	if s.m.o.Key != nil {
-		hi.Key, err = s.m.o.Key()
-	}
-	if err == nil {
-		err = writeLine(c, hi, nil)
-	}
-	var a answer
-	if err == nil {
-		err = readLine(c, r, answerTime, &a)
-	}
-	if err == nil && a.Error != "" {
-		err = fmt.Errorf("mover: refused by %q of group %q: %.200s", g.Primary, s.from, a.Error)
-	}
-	if err != nil {
-		_ = c.Close()
-		return err
-	}
-	s.c, s.r = c, r
-	return nil
+	return set, until, frozen, err
 }
 
 // define creates the collections of the source.
@@ -168,10 +128,22 @@ func (s *session) define(ctx context.Context) error {
 	return s.m.o.Store.Define(a.Collections)
 }
 
+// copyIn writes states, in this session's term: in a later one they may be old.
+func (s *session) copyIn(ctx context.Context, states []store.MovedState) error {
+	if !s.m.leads(s.term) {
+		return cluster.ErrDeposed
+	}
+	return s.m.o.Store.CopyIn(ctx, states)
+}
+
 // copy copies what the source has, and says so. After an error it continues.
 func (s *session) copy(ctx context.Context) error {
+	set, _, _, err := s.left()
+	if err != nil {
+		return err
+	}
 	if !s.begun {
-		if _, err := s.m.o.Store.DropSlots(ctx, &s.set, nil); err != nil {
+		if _, err := s.m.o.Store.DropSlots(ctx, &set, nil); err != nil {
 			return err
 		}
 		s.begun = true
@@ -179,51 +151,54 @@ func (s *session) copy(ctx context.Context) error {
 	if err := s.define(ctx); err != nil {
 		return err
 	}
-	slots := slotBytes(&s.set)
 	for !s.at.Done {
-		a, states, err := s.ask(ctx, request{Slots: slots, Scan: &s.at})
+		if set, _, _, err = s.left(); err != nil {
+			return err
+		}
+		a, states, err := s.ask(ctx, request{Slots: slotBytes(&set), Scan: &s.at})
 		if err != nil {
 			return err
 		}
 		if a.Scan == nil || a.Scan.Revision == 0 {
 			return fmt.Errorf("%w: a page of a scan without its end", ErrProtocol)
 		}
-		if err := s.m.o.Store.CopyIn(ctx, states); err != nil {
+		if err := s.copyIn(ctx, states); err != nil {
 			return err
 		}
 		s.at, s.next = *a.Scan, a.Scan.Revision+1
 		s.m.copied.Add(uint64(len(states)))
 	}
-	return s.step(ctx, placement.Copy, (*placement.Map).Copied)
+	s.copied, err = s.step(ctx, placement.Copy, (*placement.Map).Copied)
+	return err
 }
 
 // follow copies the log, until the source is frozen and all has come.
 func (s *session) follow(ctx context.Context) error {
-	slots := slotBytes(&s.set)
 	for ctx.Err() == nil {
-		a, states, err := s.ask(ctx, request{Slots: slots, Log: s.next})
+		set, until, frozen, err := s.left()
+		if err != nil {
+			return err
+		}
+		if frozen && s.next > until {
+			return s.received(ctx)
+		}
+		a, states, err := s.ask(ctx, request{Slots: slotBytes(&set), Log: s.next})
 		if err != nil {
 			return err
 		}
 		if a.Log < s.next {
 			return fmt.Errorf("%w: the log from %d continues at %d", ErrProtocol, s.next, a.Log)
 		}
-		err = s.m.o.Store.CopyIn(ctx, states)
+		err = s.copyIn(ctx, states)
 		if errors.Is(err, store.ErrUnknownCollection) { // It was created since.
 			if err = s.define(ctx); err == nil {
-				err = s.m.o.Store.CopyIn(ctx, states)
+				err = s.copyIn(ctx, states)
 			}
 		}
 		if err != nil {
 			return err
 		}
 		s.next = a.Log
-		switch until, all, err := s.m.frozen(s); {
-		case err != nil:
-			return err
-		case all && s.next > until:
-			return s.received(ctx)
-		}
 		if s.next > a.End && !wait(ctx, pollPause) {
 			break
 		}
@@ -233,43 +208,34 @@ func (s *session) follow(ctx context.Context) error {
 
 // received says that the group has all.
 func (s *session) received(ctx context.Context) error {
-	if err := s.step(ctx, placement.Freeze, (*placement.Map).Received); err != nil {
+	if _, err := s.step(ctx, placement.Freeze, (*placement.Map).Received); err != nil {
 		return err
 	}
 	return errGone
 }
 
-// step writes a step of all slots of the session that are at one.
-func (s *session) step(ctx context.Context, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
+// step writes a step of all slots of the session that are at one, and returns which version it
+// has compared.
+func (s *session) step(ctx context.Context, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) (uint64, error) {
+	unknown := false
 	for {
-		err := s.m.step(ctx, func(is *placement.Map) (*placement.Map, error) {
+		compared, err := s.m.step(ctx, s.term, func(is *placement.Map) (*placement.Map, error) {
 			return each(is, s.moves(is, at), f)
 		})
+		if unknown && errors.Is(err, errGone) {
+			return compared, nil // It was made, or left has it.
+		}
 		if err == nil || !again(err) || !wait(ctx, pollPause) {
-			return err
+			return compared, err
 		}
+		unknown = unknown || errors.Is(err, coord.ErrUnknown)
 	}
 }
 
-// moves are those of the session at a step.
-func (s *session) moves(is *placement.Map, at placement.Step) (parts []placement.Part) {
-	for _, v := range is.Moves {
-		if isSlot(v.Part) && v.Step == at && s.set.Has(v.Slot) && is.Groups[v.To].Name == s.m.o.Group {
-			parts = append(parts, v.Part)
-		}
-	}
-	return parts
-}
-
-// each is the map after a step of parts. errGone: there are none.
-func each(is *placement.Map, parts []placement.Part, f func(*placement.Map, placement.Part) (*placement.Map, error)) (_ *placement.Map, err error) {
-	if len(parts) == 0 {
-		return nil, errGone
-	}
-	for _, p := range parts {
-		if is, err = f(is, p); err != nil {
-			return nil, err
-		}
-	}
-	return is, nil
+// moves are those of the session at a step whose entries have come.
+func (s *session) moves(is *placement.Map, at placement.Step) []placement.Part {
+	return slices.DeleteFunc(s.m.moves(is, &s.set, at), func(p placement.Part) bool {
+		v := is.Moves[slices.IndexFunc(is.Moves, func(v placement.Move) bool { return v.Part == p })]
+		return is.Groups[v.From].Name != s.from || v.Until >= s.next
+	})
 }

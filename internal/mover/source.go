@@ -18,6 +18,10 @@ import (
 // groups that copy at once.
 const maxStreams = 64
 
+// errBeyond: the destination has followed another log. It has to copy again, as it does when the log
+// was trimmed.
+var errBeyond = errors.New("mover: the log does not go so far")
+
 // progress is how far a slot's destination is: its group has the source's log up to here.
 type progress struct {
 	through uint64
@@ -79,7 +83,7 @@ func (m *Mover) serve(ctx context.Context, c net.Conn) error {
 		}
 		a, states, err := m.answer(ctx, hi.Group, &q)
 		if err != nil {
-			a = answer{Error: err.Error(), Trimmed: errors.Is(err, disk.ErrTrimmed)}
+			a = answer{Error: err.Error(), Trimmed: errors.Is(err, disk.ErrTrimmed) || errors.Is(err, errBeyond)}
 		}
 		body := appendStates(nil, states)
 		a.States, a.Bytes = len(states), len(body)
@@ -111,6 +115,9 @@ func (m *Mover) answer(ctx context.Context, group string, q *request) (a answer,
 		return a, states, err
 	}
 	a.End = m.o.Store.Revision() // before the log is read
+	if q.Log-1 > a.End {
+		return a, nil, fmt.Errorf("%w: from %d, and it ends at %d", errBeyond, q.Log, a.End)
+	}
 	states, a.Log, err = m.o.Store.SlotLog(ctx, &set, q.Log, pageStates)
 	if err == nil {
 		m.note(&set, q.Log-1)
@@ -124,6 +131,9 @@ func (m *Mover) moveTo(group string, set *store.SlotSet) error {
 	defer m.mu.Unlock()
 	if m.is == nil {
 		return fmt.Errorf("%q has no map", m.o.Node)
+	}
+	if *set == (store.SlotSet{}) {
+		return fmt.Errorf("%w: a request for no slots", ErrProtocol)
 	}
 	left := *set
 	for _, v := range m.is.Moves {

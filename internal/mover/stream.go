@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/store/disk"
 )
 
 // A stream between the primaries of two groups. The destination asks, the source answers, one
@@ -32,11 +34,14 @@ import (
 var ErrProtocol = errors.New("mover: not the protocol of moves")
 
 const (
-	// lineBytes bounds a line of the destination; the source's may list all collections.
-	lineBytes   = 4 << 10
+	// lineBytes bounds a line of the destination, which may have a key of record.MaxKeyBytes and the
+	// slots; the source's may list all collections.
+	lineBytes   = 16 << 10
 	answerBytes = 4 << 20
-	// statesBytes bounds the states of an answer: about 4 MiB, and one value more.
-	statesBytes = 64 << 20
+	// statesBytes bounds the states of an answer: ids and values of about 4 MiB, and one value more.
+	statesBytes = disk.MaxValueBytes + 32<<20
+	// pieceBytes are written, or read, within answerTime.
+	pieceBytes = 1 << 20
 	// pageStates is how many states are asked for at once.
 	pageStates = 4096
 	// answerTime bounds the wait for an answer, and idleTime that for a request.
@@ -73,11 +78,17 @@ func writeLine(c net.Conn, v any, body []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
-		return err
+	for b = append(append(b, '\n'), body...); len(b) > 0; {
+		if err := c.SetWriteDeadline(time.Now().Add(answerTime)); err != nil {
+			return err
+		}
+		n, err := c.Write(b[:min(len(b), pieceBytes)])
+		if err != nil {
+			return err
+		}
+		b = b[n:]
 	}
-	_, err = c.Write(append(append(b, '\n'), body...))
-	return err
+	return nil
 }
 
 // readLine reads a line of at most r.Size bytes.
@@ -174,12 +185,16 @@ func readStates(c net.Conn, r io.Reader, a *answer) ([]store.MovedState, error) 
 	if a.Bytes < 0 || a.Bytes > statesBytes || a.States < 0 || a.States > a.Bytes {
 		return nil, fmt.Errorf("%w: %d states in %d bytes, at most %d", ErrProtocol, a.States, a.Bytes, statesBytes)
 	}
-	if err := c.SetReadDeadline(time.Now().Add(answerTime)); err != nil {
-		return nil, err
-	}
-	b := make([]byte, a.Bytes)
-	if _, err := io.ReadFull(r, b); err != nil {
-		return nil, err
+	var b []byte // It grows as bytes come: the number is what the other side says.
+	for len(b) < a.Bytes {
+		if err := c.SetReadDeadline(time.Now().Add(answerTime)); err != nil {
+			return nil, err
+		}
+		n := min(a.Bytes-len(b), pieceBytes)
+		b = slices.Grow(b, n)[:len(b)+n]
+		if _, err := io.ReadFull(r, b[len(b)-n:]); err != nil {
+			return nil, err
+		}
 	}
 	return getStates(b, a.States)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store"
 )
@@ -24,15 +25,23 @@ const tidyPause = time.Second
 
 var errUntidy = errors.New("mover: the store has ids of other groups' slots")
 
-func (m *Mover) start(tidies uint64, work func(ctx context.Context) error) {
+// start begins a job; may is an error when this member does not lead in the same term any more.
+func (m *Mover) start(tidies uint64, work func(ctx context.Context, may func(int) error) error) {
+	term := m.term
+	may := func(int) error {
+		if !m.leads(term) {
+			return cluster.ErrDeposed
+		}
+		return nil
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{cancel: cancel, done: make(chan struct{}), tidies: tidies}
 	m.job = j
 	go func() {
 		defer m.nudge()
 		defer close(j.done)
-		switch j.err = work(ctx); {
-		case j.err == nil || ctx.Err() != nil || errors.Is(j.err, errGone):
+		switch j.err = work(ctx, may); {
+		case j.err == nil || ctx.Err() != nil || errors.Is(j.err, errGone) || errors.Is(j.err, cluster.ErrDeposed):
 		case errors.Is(j.err, errUntidy):
 			wait(ctx, tidyPause)
 		default:
@@ -76,10 +85,10 @@ func (m *Mover) tidy(is *placement.Map, me placement.Index, leads bool) (busy bo
 			others.Add(uint16(slot))
 		}
 	}
-	m.start(is.Version, func(ctx context.Context) error {
+	m.start(is.Version, func(ctx context.Context, may func(int) error) error {
 		clean, err := m.o.Store.Settle(ctx)
 		if err == nil && !clean && leads {
-			if _, err = m.o.Store.DropSlots(ctx, &others, nil); err == nil {
+			if _, err = m.o.Store.DropSlots(ctx, &others, may); err == nil {
 				clean, err = m.o.Store.Settle(ctx)
 			}
 		}

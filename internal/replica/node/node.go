@@ -332,7 +332,9 @@ func (n *Node) prepare(term uint64) {
 		for n.ctx.Err() == nil && n.config.Load().Term <= term {
 			err := n.o.Prepare(n.ctx, term)
 			if err == nil {
-				n.prepared.Store(term)
+				// One of an earlier term may return later.
+				for was := n.prepared.Load(); was < term && !n.prepared.CompareAndSwap(was, term); was = n.prepared.Load() {
+				}
 				return
 			}
 			if err.Error() != said {
@@ -469,14 +471,14 @@ func (n *Node) Applied() uint64 { return n.o.Store.Revision() }
 // Serves reports whether this member is the primary, and its readers see all that the
 // primaries before it have acknowledged.
 func (n *Node) Serves() bool {
-	s := n.Status()
-	return s.Leading && n.prepared.Load() == s.term && n.Applied() >= s.began
+	_, serves := n.Leads()
+	return serves
 }
 
 // Leads returns the term in which this member is the primary, and Serves.
 func (n *Node) Leads() (term uint64, serves bool) {
-	serves = n.Serves()
-	return n.Status().term, serves
+	s := n.Status()
+	return s.term, s.Leading && n.prepared.Load() == s.term && n.Applied() >= s.began
 }
 
 // Lane says how the log comes from the primary. The zero LaneStatus: it does not.

@@ -142,8 +142,9 @@ type group struct {
 	decider *memDecider
 	members []*member
 
-	value     []byte // of the next write, nil: "v"
-	transport string // of lanes; tcp: they have no rings
+	value     []byte                             // of the next write, nil: "v"
+	prepare   func(m *member, term uint64) error // nil: members are ready at once
+	transport string                             // of lanes; tcp: they have no rings
 	change    func(*Rings)
 	at        sync.Map // where devices listen, by the address of the member
 }
@@ -196,8 +197,13 @@ func (g *group) start(m *member) {
 		g.t.Fatal(err)
 	}
 	m.rings = g.openRings(l.Addr().String())
+	var prepare func(context.Context, uint64) error
+	if g.prepare != nil {
+		prepare = func(_ context.Context, term uint64) error { return g.prepare(m, term) }
+	}
 	m.node, err = Start(g.t.Context(), Options{
-		Group: "g", Name: m.name, Addr: l.Addr().String(), Dir: m.dir, StoreID: "s", Store: m.store, Coord: g.decider,
+		Prepare: prepare,
+		Group:   "g", Name: m.name, Addr: l.Addr().String(), Dir: m.dir, StoreID: "s", Store: m.store, Coord: g.decider,
 		Lanes: l, Dial: dialTCP, Rings: g.rings(),
 		Logger: slog.New(slog.NewTextHandler(testWriter{g.t}, nil)),
 	})
