@@ -34,6 +34,7 @@ type command struct {
 	Clients  int           `json:"clients,omitempty"`
 	Duration time.Duration `json:"duration_ns,omitempty"`
 	Objects  int           `json:"objects,omitempty"`
+	Slot     uint16        `json:"slot,omitempty"`
 }
 
 // What commands say.
@@ -43,6 +44,8 @@ const (
 	doBegin   = "begin"   // writers write from now on
 	doWindow  = "window"  // what they saw since the last window
 	doEnd     = "end"     // they end
+	doBeside  = "beside"  // writers write ids of Slot, and others other ids, from now on
+	doBoth    = "both"    // what both saw since the last windows: two of them
 )
 
 // Sample is what clients measured.
@@ -58,6 +61,7 @@ type clients struct {
 	conns []*catfish.Client // of measurements
 	next  atomic.Uint64     // number of the next object that is written
 	going *writers
+	slot  *writers // of ids of a slot
 }
 
 // ClientMain runs the child.
@@ -81,6 +85,10 @@ func (c *clients) answer(ctx context.Context, o command) (any, error) {
 		return struct{}{}, c.begin(ctx)
 	case doWindow:
 		return c.going.window(), nil
+	case doBeside:
+		return struct{}{}, c.beside(ctx, o.Slot)
+	case doBoth:
+		return []Window{c.slot.window(), c.going.window()}, nil
 	case doEnd:
 		w := c.going.window()
 		return w, c.going.end()
@@ -89,8 +97,10 @@ func (c *clients) answer(ctx context.Context, o command) (any, error) {
 }
 
 func (c *clients) close() {
-	if c.going != nil {
-		_ = c.going.end() // All is measured already.
+	for _, w := range []*writers{c.going, c.slot} {
+		if w != nil {
+			_ = w.end() // All is measured already.
+		}
 	}
 	closeAll(c.conns)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Parts are what Run measures, in this order.
-var Parts = []string{Writes, Switch, Sync, Lanes}
+var Parts = []string{Writes, Switch, Sync, Lanes, Moves}
 
 // The parts.
 const (
@@ -17,6 +17,7 @@ const (
 	Switch = "switch"
 	Sync   = "sync"
 	Lanes  = "lanes"
+	Moves  = "moves"
 )
 
 // Networks between processes.
@@ -63,6 +64,7 @@ type Config struct {
 	Warmup   time.Duration
 	Rounds   int
 	Switches int
+	Moves    int // of a slot
 	Entries  int // that each way of a lane writes
 	Objects  int // features that the primary has before a member is added
 	// Cores as taskset knows them, empty: any.
@@ -86,6 +88,7 @@ func (c *Config) Validate() error {
 		harness.CheckNames("part", c.Parts, Parts), harness.CheckNames("network", c.Networks, Networks),
 		harness.CheckNames("level", c.Levels, Levels), harness.CheckNames("kind", c.Kinds, Kinds),
 		harness.CheckRange("rounds", c.Rounds, 1, harness.MaxRepeat), harness.CheckRange("switches", c.Switches, 1, harness.MaxRepeat),
+		harness.CheckRange("moves", c.Moves, 1, harness.MaxRepeat),
 		harness.CheckRange("entries", c.Entries, 1, maxObjects), harness.CheckRange("objects", c.Objects, 1, maxObjects),
 		harness.CheckDuration(c.Duration), harness.CheckWarmup(c.Warmup),
 	)

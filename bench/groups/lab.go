@@ -42,37 +42,47 @@ type group struct {
 }
 
 // start starts a set-up, and its clients.
-func (l *lab) start(ctx context.Context, c cell, s setup) (_ *group, err error) {
-	dir, err := os.MkdirTemp(l.cfg.Dir, "catfish-bench-groups-")
+func (l *lab) start(ctx context.Context, c cell, s setup) (*group, error) {
+	g, err := l.prepare(c)
 	if err != nil {
-		return nil, fmt.Errorf("groups: %w", err)
+		return nil, err
 	}
-	g := &group{lab: l, cell: c, Group: members.Group{Program: l.cfg.Program, Dir: dir, CPUs: l.cfg.ServerCPUs, Patience: patience}}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, g.close())
-		}
-	}()
-	if c.network == Namespaces {
-		g.Net = l.net
-		l.delay(c.delay)
-	}
-	g.args = []string{"--transport", c.transport(), "--sync", l.cfg.Sync}
 	if s.members == 0 {
 		err = g.StartAlone(ctx, g.Add(), g.args...)
 	} else {
 		if s.level == Durable {
 			g.args = append(g.args, "--durable")
 		}
-		g.args = append(g.args, "--lane-transport", c.transport())
 		err = g.startGroup(ctx, s.members)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = g.startClients(ctx)
 	}
-	job := clientJob{Addrs: g.Addrs(), Transport: c.transport()}
-	g.clients, _, err = harness.Start[any](ctx, l.inside(c), ClientRole, l.cpus, job, l.note)
-	return g, err
+	if err != nil {
+		return nil, g.closed(err)
+	}
+	return g, nil
+}
+
+// prepare makes a directory for processes.
+func (l *lab) prepare(c cell) (*group, error) {
+	dir, err := os.MkdirTemp(l.cfg.Dir, "catfish-bench-groups-")
+	if err != nil {
+		return nil, fmt.Errorf("groups: %w", err)
+	}
+	g := &group{lab: l, cell: c, Group: members.Group{Program: l.cfg.Program, Dir: dir, CPUs: l.cfg.ServerCPUs, Patience: patience}}
+	if c.network == Namespaces {
+		g.Net = l.net
+		l.delay(c.delay)
+	}
+	g.args = []string{"--transport", c.transport(), "--sync", l.cfg.Sync}
+	return g, nil
+}
+
+func (g *group) startClients(ctx context.Context) (err error) {
+	job := clientJob{Addrs: g.Addrs(), Transport: g.cell.transport()}
+	g.clients, _, err = harness.Start[any](ctx, g.lab.inside(g.cell), ClientRole, g.lab.cpus, job, g.lab.note)
+	return err
 }
 
 func (g *group) startGroup(ctx context.Context, n int) error {
@@ -80,7 +90,8 @@ func (g *group) startGroup(ctx context.Context, n int) error {
 		return err
 	}
 	for range n {
-		if err := g.StartMember(ctx, g.Add(), g.args...); err != nil {
+		args := append(g.args, "--lane-transport", g.cell.transport())
+		if err := g.StartMember(ctx, g.Add(), args...); err != nil {
 			return err
 		}
 	}
@@ -133,6 +144,9 @@ func cpu(m *members.Member) (time.Duration, error) {
 	u, err := m.P.Usage(time.Now())
 	return u.CPU, err
 }
+
+// closed ends everything, and adds what fails to an error.
+func (g *group) closed(err error) error { return errors.Join(err, g.close()) }
 
 func (g *group) close() error {
 	if g.clients != nil {

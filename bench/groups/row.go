@@ -14,6 +14,7 @@ type Row struct {
 	Switch    *SwitchRow `json:"switch,omitempty"`
 	Copy      *SyncRow   `json:"sync_of_a_member,omitempty"`
 	Lane      *LaneRow   `json:"lane,omitempty"`
+	Move      *MoveRow   `json:"move_of_a_slot,omitempty"`
 }
 
 // WritesRow is a kind of write, to a set-up, by some clients. Figures are medians of rounds.
@@ -84,6 +85,29 @@ type SyncRow struct {
 	MemoryMBs float64 `json:"memory_mb_per_s"`
 	// Share is MBs by the smaller one of these two.
 	Share float64 `json:"share_of_link"`
+}
+
+// MoveRow is all moves of a slot between two groups, while some clients write ids of the slot,
+// and others other ids.
+type MoveRow struct {
+	Moves   int `json:"moves"`
+	Objects int `json:"objects"`
+	Members int `json:"members"` // of each group
+	// Gaps are the longest times around a move in which no write of the slot was acknowledged,
+	// NoMove the same without a move, and Command the time of 'catfish cluster move'.
+	GapP50  float64   `json:"gap_p50_ms"`
+	GapP99  float64   `json:"gap_p99_ms"`
+	GapMax  float64   `json:"gap_max_ms"`
+	NoMove  float64   `json:"gap_without_move_ms"`
+	Command float64   `json:"command_p50_s"`
+	Gaps    []float64 `json:"gaps_ms"`
+	// Others is the rate of writes of other ids in the time of a move, by that in a second
+	// before it: the median, and the lowest one.
+	Others    float64 `json:"others_share"`
+	OthersMin float64 `json:"others_share_min"`
+	Writes    int     `json:"writes"`
+	Errors    int     `json:"errors"`
+	First     string  `json:"first_error,omitempty"`
 }
 
 // LaneRow is a way of package lanes, in one process without a store.

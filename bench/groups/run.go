@@ -51,6 +51,8 @@ func (l *lab) measure(ctx context.Context, part string, c cell) error {
 		return l.switches(ctx, c)
 	case Sync:
 		return l.sync(ctx, c)
+	case Moves:
+		return l.moves(ctx, c)
 	}
 	return l.lanes(ctx, c)
 }

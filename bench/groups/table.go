@@ -17,7 +17,7 @@ type sheet struct {
 
 // sheets are the tables of rows, those without rows left out.
 func sheets(rows []Row) (all []sheet) {
-	for _, make := range []func([]Row) sheet{writesSheet, switchSheet, syncSheet, lanesSheet} {
+	for _, make := range []func([]Row) sheet{writesSheet, switchSheet, syncSheet, lanesSheet, movesSheet} {
 		if s := make(rows); len(s.rows) > 0 {
 			all = append(all, s)
 		}
@@ -145,6 +145,29 @@ func lanesSheet(rows []Row) sheet {
 				r.Transport, fmt.Sprint(w.Followers), fmt.Sprint(w.Clients), w.Mode, fmt.Sprintf("%.1f", w.Mean),
 				fmt.Sprintf("%.2f", w.Strict), fmt.Sprintf("%.2f", w.Answers),
 			})
+		}
+	}
+	return s
+}
+
+func movesSheet(rows []Row) sheet {
+	s := sheet{
+		title: "Moves of a slot between two groups, while clients write ids of the slot and others",
+		head: []string{"network, delay", "sync", "members", "features", "moves", "gap p50 ms", "gap p99 ms", "longest gap ms", "without a move ms",
+			"others' rate", "lowest", "command s", "writes", "errors"},
+		notes: []string{"A gap is the longest time around a move in which no write of the slot was acknowledged. Others' rate is that of writes of other",
+			"ids from the command's beginning to its end, by that of the second before. The command ends when the source has dropped the slot."},
+	}
+	for _, r := range rows {
+		if m := r.Move; m != nil {
+			s.rows = append(s.rows, []string{
+				r.where(), r.Sync, fmt.Sprint(m.Members), fmt.Sprint(m.Objects), fmt.Sprint(m.Moves), fmt.Sprintf("%.1f", m.GapP50),
+				fmt.Sprintf("%.1f", m.GapP99), fmt.Sprintf("%.1f", m.GapMax), fmt.Sprintf("%.1f", m.NoMove), fmt.Sprintf("%.2f", m.Others),
+				fmt.Sprintf("%.2f", m.OthersMin), fmt.Sprintf("%.1f", m.Command), fmt.Sprint(m.Writes), fmt.Sprint(m.Errors),
+			})
+		}
+		if r.Move != nil && r.Move.First != "" {
+			s.notes = append(s.notes, "The first error over "+r.where()+": "+r.Move.First)
 		}
 	}
 	return s

@@ -39,24 +39,32 @@ type writers struct {
 	w     Window
 }
 
-// begin starts writers, with the time-outs that clients have by default.
-func (c *clients) begin(ctx context.Context) error {
-	conns, err := harness.DialAll(writersEach*len(Kinds), func(int) (*catfish.Client, error) { return c.dial(ctx, 0) })
+// begin starts writers of all kinds.
+func (c *clients) begin(ctx context.Context) (err error) {
+	c.going, err = c.start(ctx, writersEach*len(Kinds), func(i int, conn *catfish.Client) (writer, error) {
+		return c.writer(conn, Kinds[i%len(Kinds)])
+	})
+	return err
+}
+
+// start starts writers, with the time-outs that clients have by default. After an error, too,
+// they are to be ended.
+func (c *clients) start(ctx context.Context, n int, writer func(i int, conn *catfish.Client) (writer, error)) (*writers, error) {
+	conns, err := harness.DialAll(n, func(int) (*catfish.Client, error) { return c.dial(ctx, 0) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	now := time.Now()
 	g := &writers{conns: conns, stop: stop, since: now, last: now}
-	c.going = g
 	for i, conn := range conns {
-		write, err := c.writer(conn, Kinds[i%len(Kinds)])
+		write, err := writer(i, conn)
 		if err != nil {
-			return err // close ends the others.
+			return g, err
 		}
 		g.wg.Go(func() { g.each(ctx, write) })
 	}
-	return nil
+	return g, nil
 }
 
 func (g *writers) each(ctx context.Context, write writer) {

@@ -84,7 +84,12 @@ func (g *Group) Add() *Member {
 
 // StartMember starts a member of the group, again perhaps, and waits until it listens.
 func (g *Group) StartMember(ctx context.Context, m *Member, args ...string) error {
-	return g.StartAlone(ctx, m, append([]string{"--coordinators", g.Coordinator, "--group", Name, "--node", m.Name}, args...)...)
+	return g.StartMemberOf(ctx, Name, m, args...)
+}
+
+// StartMemberOf is StartMember of one of several groups.
+func (g *Group) StartMemberOf(ctx context.Context, group string, m *Member, args ...string) error {
+	return g.StartAlone(ctx, m, append([]string{"--coordinators", g.Coordinator, "--group", group, "--node", m.Name}, args...)...)
 }
 
 // StartAlone starts a server that is in no group.

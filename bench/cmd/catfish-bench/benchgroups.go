@@ -22,7 +22,7 @@ func newBenchGroups(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "groups",
 		Short: "Measure what replication costs: writes, switches, new members",
-		Long: `Measure replicated groups as a service, in four parts:
+		Long: `Measure replicated groups as a service, in five parts:
 
   writes  latency and throughput of a server alone and of groups of 1, 2 and 3
           members, at each level of acknowledgement, for features and kept
@@ -34,6 +34,8 @@ func newBenchGroups(a *app) *cobra.Command {
           lane and of memory, the primary's processor time, other writers' rate
   lanes   the base lines of HydraDB that lose writes and that no server has,
           beside what groups do, in one process
+  moves   a slot moves to and fro between two groups, each of --members members,
+          while clients write: how long writes of the slot wait, and others' rate
 
 Coordinator, servers and clients are processes of their own. With --network none
 clients and lanes are over shared memory; with namespaces each process has a
@@ -73,6 +75,7 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.DurationVar(&cfg.Warmup, "warmup", 500*time.Millisecond, "time before it that is not measured")
 	fs.IntVar(&cfg.Rounds, "rounds", 5, "how often all is measured")
 	fs.IntVar(&cfg.Switches, "switches", 50, "how often the primary is switched")
+	fs.IntVar(&cfg.Moves, "moves", 20, "how often a slot moves")
 	fs.IntVar(&cfg.Entries, "entries", 50_000, "entries that each way of a lane writes (lanes)")
 	fs.IntVar(&cfg.Objects, "objects", 1_000_000, "features of the primary before members are added")
 	fs.StringVar(&cfg.Dir, "dir", "", "directory for the servers' data, which is removed; empty: that of temporary files")
