@@ -51,7 +51,7 @@ func (m *Map) balance(has []uint64, b Budget) *balance {
 		share := end - begin
 		begin = end
 		p.surplus[g] = int64(has[g]) - int64(share)
-		p.even = p.even && float64(max(p.surplus[g], -p.surplus[g])) <= b.Tolerance*float64(share)
+		p.even = p.even && (m.Groups[g].Weight == 0 || float64(max(p.surplus[g], -p.surplus[g])) <= b.Tolerance*float64(share))
 	}
 	return p
 }
