@@ -126,7 +126,7 @@ func (m *Map) Balance(load *[Slots]uint64, b Budget) ([]Move, error) {
 		}
 	}
 	for _, of := range slots {
-		slices.SortStableFunc(of, func(a, b uint16) int { return cmp.Compare(load[a], load[b]) })
+		slices.SortFunc(of, func(a, b uint16) int { return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(a, b)) })
 	}
 	p := m.balance(has, b)
 	for p.left > 0 && p.moveSlot(slots, load) {
