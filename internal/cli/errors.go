@@ -70,7 +70,7 @@ func (p Program) isUsage(err error) bool {
 // packageNames match the names with which errors of Go packages begin, alone or
 // within others. They help programmers only.
 var packageNames = regexp.MustCompile(
-	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|filter|places): )+`)
+	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|filter|places|cluster|placement): )+`)
 
 // exitCode prints the reason and chooses the status.
 func (p Program) exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) int {

@@ -80,8 +80,8 @@ func Remove(ctx context.Context, r Registry, name string) (*placement.Map, error
 }
 
 // Undo ends moves that are not decided, and returns how many, and how many others of these
-// are decided and go on. Without slots it is about all. placement.ErrUnknown: a slot does not
-// move.
+// are decided and go on. Without slots it is about all; with some, at least one of them must
+// move: ErrRefused.
 func Undo(ctx context.Context, r Registry, slots []uint16) (undone, decided int, err error) {
 	_, err = change(ctx, r, func(m *placement.Map) (*placement.Map, error) {
 		var parts []placement.Part
@@ -101,9 +101,12 @@ func Undo(ctx context.Context, r Registry, slots []uint16) (undone, decided int,
 				undone++
 			case errors.Is(err, placement.ErrStep):
 				decided++
-			default:
+			case !errors.Is(err, placement.ErrUnknown): // Others need not move.
 				return nil, err
 			}
+		}
+		if slots != nil && undone+decided == 0 {
+			return nil, fmt.Errorf("%w: none of the %d slots moves", ErrRefused, len(slots))
 		}
 		if n != m {
 			n.Version = m.Version + 1 // It is one change.

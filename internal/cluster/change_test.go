@@ -141,12 +141,12 @@ func TestUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := Undo(t.Context(), r, []uint16{3, 9})
-	refused(t, err, placement.ErrUnknown, "slot 9")
+	_, _, err := Undo(t.Context(), r, []uint16{8, 9})
+	refused(t, err, ErrRefused, "none of the 2 slots")
 	for _, c := range []struct {
 		slots                  []uint16
 		undone, decided, moves int
-	}{{[]uint16{0}, 1, 0, 4}, {[]uint16{1, 2}, 1, 1, 3}, {nil, 2, 1, 1}, {nil, 0, 1, 1}} {
+	}{{[]uint16{0}, 1, 0, 4}, {[]uint16{1, 2, 9}, 1, 1, 3}, {nil, 2, 1, 1}, {nil, 0, 1, 1}} {
 		undone, decided, err := Undo(t.Context(), r, c.slots)
 		if n := r.now(); err != nil || undone != c.undone || decided != c.decided || len(n.Moves) != c.moves || n.Epoch == m.Epoch {
 			t.Errorf("%+v: %d, %d, %d moves left, %v", c, undone, decided, len(n.Moves), err)
