@@ -22,15 +22,20 @@ import (
 // begin together, since a copy goes through all ids of a store, whatever the number of slots.
 
 const (
-	// DefaultMoves is how many moves are under way at once.
-	DefaultMoves = 64
+	// DefaultMoves is how many moves are under way at once. Fewer cost more scans, and waits for
+	// leases; more need more of the source's log, and take longer until something has moved.
+	DefaultMoves = 128
 	// LookEvery is how often the map is read while it stands still.
 	LookEvery = 10 * time.Second
 	// callTime bounds a call of the coordinator.
 	callTime = 10 * time.Second
 )
 
-// ErrUndone: all moves that were begun together were undone, by groups or an operator.
+// maxUndone is how often in a row all moves that were begun together are undone, before the
+// carrier gives up. A group undoes moves when a member ends, or a stream breaks, while writes wait.
+const maxUndone = 5
+
+// ErrUndone: moves were undone again and again, by groups or an operator.
 var ErrUndone = errors.New("cluster: moves were undone")
 
 // Result is what has moved since the beginning of a call, by moves of other calls, too.
@@ -63,8 +68,9 @@ type carrier struct {
 	planned bool
 	left    []placement.Move // after these
 	expect  *placement.Map   // with what is under way as done: if it comes so, the plan stays
-	mine    bool             // this carrier has begun what is under way,
-	arrived bool             // and some of it has been done
+	mine    bool             // this carrier has begun what is under way
+	arrived bool             // some of it has been done
+	undone  int              // how often in a row none has
 }
 
 // run returns when nothing is left, and nothing moves.
@@ -131,7 +137,7 @@ func (c *carrier) look(m *placement.Map) error {
 	}
 	for s, to := range c.under {
 		if under[s] == "" && m.Groups[m.Slots[s]].Name == to {
-			c.arrived = true
+			c.arrived, c.undone = true, 0
 			c.done.Moves++
 			c.done.Bytes += c.load[s]
 		}
@@ -139,7 +145,9 @@ func (c *carrier) look(m *placement.Map) error {
 	before := len(c.under)
 	c.under = under
 	if len(under) == 0 && before > 0 && c.mine && !c.arrived {
-		return fmt.Errorf("%w: all %d slots stay where they were; the logs of the servers, or another operator, know why", ErrUndone, before)
+		if c.undone++; c.undone == maxUndone {
+			return fmt.Errorf("%w %d times: %d slots stay where they were; the logs of the servers, or another operator, know why", ErrUndone, c.undone, before)
+		}
 	}
 	if c.planned && (len(under) > 0 || len(c.left) > 0 && c.expected(m)) {
 		return nil

@@ -3,6 +3,8 @@
 //	cluster.go  the map, and its beginning
 //	change.go   changes by an operator
 //	plan.go     which slots move, by what each has
+//	step.go     changes by the primary of a group
+//	load.go     what each slot has, as groups say
 //	carry.go    moves begin, some at once, until nothing is left of a plan
 //
 // Groups' primaries do the steps of moves (docs/decisions/many-groups.md); here they are
@@ -30,10 +32,9 @@ type Reader interface {
 	Get(ctx context.Context, key string) (coord.Value, error)
 }
 
-// Registry is the coordinator as changes of the map need it.
+// Registry is the coordinator as operators' changes of the map need it.
 type Registry interface {
-	Reader
-	SwapIf(ctx context.Context, key string, version int64, value []byte, others ...coord.Value) (int64, error)
+	Keeper
 	Watch(ctx context.Context, key string, wake func())
 }
 

@@ -8,13 +8,10 @@ import (
 	"github.com/catfish-index/catfish/internal/placement"
 )
 
-// Load is how many bytes each slot has.
-type Load = [placement.Slots]uint64
-
 // Options of Rebalance, Drain and Move.
 type Options struct {
 	// Load asks the groups of a map how many bytes each slot has; nil: all slots count alike.
-	Load func(ctx context.Context, m *placement.Map) (*Load, error)
+	Load Loads
 	// Bytes that Rebalance moves at most; 0: any number. It needs Load.
 	Bytes uint64
 	// Moves under way at most; 0: DefaultMoves.
