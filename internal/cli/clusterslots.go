@@ -46,7 +46,7 @@ The next 'catfish cluster rebalance' may move them again.`,
 // Undone is what 'cluster undo --json' prints.
 type Undone struct {
 	Undone  int `json:"undone"`
-	Decided int `json:"decided"` // moves that have another owner already, and go on
+	Decided int `json:"decided"` // moves that have another owner already, and continue
 }
 
 func newClusterUndo(a *App) *cobra.Command {

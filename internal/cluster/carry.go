@@ -69,7 +69,7 @@ type carrier struct {
 	left    []placement.Move // after these
 	expect  *placement.Map   // with what is under way as done: if it comes so, the plan stays
 	mine    bool             // this carrier has begun what is under way
-	arrived bool             // some of it has been done
+	arrived bool             // some of it has its new owner
 	undone  int              // how often in a row none has
 }
 

@@ -53,7 +53,7 @@ func shared(t testing.TB, r *registry, load *Load) {
 	}
 }
 
-// A new group gets its share, some slots at a time; each moves once, and progress is told.
+// A new group gets its share, some slots at a time; each moves once, and progress is reported.
 func TestRebalance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, load := grown(t), loads(1)
@@ -96,7 +96,7 @@ func TestRebalance(t *testing.T) {
 	})
 }
 
-// A planner that ends, at any time, leaves a map with which the next one goes on. No slot
+// A planner that ends, at any time, leaves a map with which the next one continues. No slot
 // moves twice.
 func TestKilledPlanner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -307,7 +307,7 @@ func TestBytes(t *testing.T) {
 	})
 }
 
-// While no group does anything the planner waits, and tells since when.
+// While no group does anything the planner waits, and reports since when.
 func TestStandsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := grown(t)

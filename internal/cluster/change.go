@@ -80,7 +80,7 @@ func Remove(ctx context.Context, r Registry, name string) (*placement.Map, error
 }
 
 // Undo ends moves that are not decided, and returns how many, and how many others of these
-// are decided and go on. Without slots it is about all; with some, at least one of them must
+// are decided and continue. Without slots it is about all; with some, at least one of them must
 // move: ErrRefused.
 func Undo(ctx context.Context, r Registry, slots []uint16) (undone, decided int, err error) {
 	_, err = change(ctx, r, func(m *placement.Map) (*placement.Map, error) {

@@ -98,7 +98,7 @@ func Plan(ctx context.Context, r Registry, o Options) (*placement.Map, []placeme
 }
 
 // Rebalance moves slots until each group has its share by weight, within the tolerance, and
-// nothing moves any more. It can be ended at any time: what has begun goes on, and the next
+// nothing moves any more. It can be ended at any time: what has begun continues, and the next
 // call continues. Several may run at the same time.
 func Rebalance(ctx context.Context, r Registry, o Options) (Result, error) {
 	c := &carrier{r: r, o: &o}
