@@ -204,6 +204,23 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A drain moves nothing between other groups, however their shares are.
+func TestDrainMovesNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := grown(t)
+		go carry(t.Context(), r, 10, 0)
+		if _, err := Move(t.Context(), r, []uint16{0, 1, 2, 3000}, "", "g3", Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Weigh(t.Context(), r, "g1", 9); err != nil {
+			t.Fatal(err)
+		}
+		if result, err := Drain(t.Context(), r, "g3", Options{}); err != nil || result.Moves != 4 {
+			t.Errorf("%+v, %v", result, err)
+		}
+	})
+}
+
 // A drain ends if the group gets a weight again.
 func TestDrainIsTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
