@@ -77,7 +77,7 @@ func TestRolesOfANewCollection(t *testing.T) {
 	}
 }
 
-// A backup contains all collections, and only an admin of all may make it.
+// A backup contains all collections, and only an admin of all may make it; so it is with the load of slots.
 func TestRoleOfBackups(t *testing.T) {
 	keys, _, k := keyFile(t, access.Entry{Roles: []string{"*:write", "a*:admin", "default:admin"}}, access.Entry{Roles: []string{"*:admin"}})
 	s := startServer(t, Options{Keys: keys})
@@ -88,6 +88,9 @@ func TestRoleOfBackups(t *testing.T) {
 		}
 		if err := g.check(s, wire.KindBackup, []byte("a backup")); !errors.Is(err, want) {
 			t.Errorf("key %d: %v, want %v", i, err, want)
+		}
+		if err := g.check(s, wire.KindSlotLoad, nil); !errors.Is(err, want) {
+			t.Errorf("the load of slots, key %d: %v, want %v", i, err, want)
 		}
 	}
 }

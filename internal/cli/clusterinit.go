@@ -2,100 +2,108 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/catfish-index/catfish/internal/cluster"
+	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/placement"
 )
 
-// ClusterMap is which group has how much of a store, as 'cluster status --json' prints it.
-type ClusterMap struct {
-	Version uint64       `json:"version"`
-	Epoch   uint64       `json:"epoch"` // the version at which a slot had another owner last
-	Groups  []ClusterHas `json:"groups"`
+// groupArg is GROUP[:WEIGHT]; without a weight it is 1.
+func groupArg(arg string) (placement.Group, error) {
+	name, weight, has := strings.Cut(arg, ":")
+	if !has {
+		return placement.Group{Name: name, Weight: 1}, nil
+	}
+	w, err := strconv.ParseUint(weight, 10, 8)
+	if err != nil || w > placement.MaxWeight {
+		return placement.Group{}, BadUsage("weight %q of group %q, want 0 to %d", weight, name, placement.MaxWeight)
+	}
+	return placement.Group{Name: name, Weight: uint8(w)}, nil
 }
 
-// ClusterHas is the part of a group.
-type ClusterHas struct {
-	Name   string `json:"name"`
-	Weight int    `json:"weight"`
-	Slots  int    `json:"slots"`
-}
-
-// clusterMap is nil if each group has a store of its own.
-func clusterMap(m *placement.Map) *ClusterMap {
-	if m == nil {
-		return nil
+// mapCommand is one that changes the map by groups, and prints it.
+func mapCommand(a *App, c *cobra.Command, then string, change func(ctx context.Context, r cluster.Registry, groups []placement.Group) (*placement.Map, error)) *cobra.Command {
+	var f coordinatorFlags
+	var asJSON bool
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		groups := make([]placement.Group, len(args))
+		for i, arg := range args {
+			var err error
+			if groups[i], err = groupArg(arg); err != nil {
+				return err
+			}
+		}
+		return f.with(cmd.Context(), func(ctx context.Context, cl *coord.Client) error {
+			m, err := change(ctx, cl, groups)
+			switch {
+			case err != nil:
+				return err
+			case asJSON:
+				return a.json(clusterMap(m))
+			}
+			return a.Printf("%s%s", clusterMap(m).text(), then)
+		})
 	}
-	c := &ClusterMap{Version: m.Version, Epoch: m.Epoch, Groups: make([]ClusterHas, len(m.Groups))}
-	for i, g := range m.Groups {
-		c.Groups[i] = ClusterHas{Name: g.Name, Weight: int(g.Weight)}
-	}
-	for _, g := range m.Slots {
-		c.Groups[g].Slots++
-	}
+	f.register(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 
-func (c *ClusterMap) text() string {
-	if c == nil {
-		return ""
+// with calls f with the coordinators, for a short time.
+func (f *coordinatorFlags) with(ctx context.Context, do func(context.Context, *coord.Client) error) error {
+	cl, err := f.dial()
+	if err != nil {
+		return err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "map of version %d, epoch %d:", c.Version, c.Epoch)
-	for i, g := range c.Groups {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, " group %s has %d of %d slots", g.Name, g.Slots, placement.Slots)
-	}
-	b.WriteByte('\n')
-	return b.String()
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(ctx, clusterTime)
+	defer cancel()
+	return do(ctx, cl)
 }
 
 func newClusterInit(a *App) *cobra.Command {
-	var f coordinatorFlags
-	c := &cobra.Command{
+	return mapCommand(a, &cobra.Command{
 		Use:   "init GROUP[:WEIGHT]...",
 		Short: "Let several groups have one store together, before they are started",
 		Long: `Let several groups have one store together: each gets its share of 4,096 slots, by weight (1 to
 100, 1 if there is none), and with a slot the features and records whose ids fall into it.
-Do this before the groups are started. What several groups cannot do yet is in docs/cluster.md.`,
+Do this before the groups are started; or with one group, also one that exists and has all:
+'catfish cluster add' adds others. What several groups cannot do yet is in docs/cluster.md.`,
 		Example: `  catfish cluster init g1 g2 g3 --coordinators 10.0.0.1:7120
-  catfish cluster init small:1 large:3 --coordinators 10.0.0.1:7120`,
+  catfish cluster init small:1 large:3 --coordinators 10.0.0.1:7120
+  catfish cluster init g1 --coordinators 10.0.0.1:7120      # which exists`,
 		Args: Args(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			groups := make([]placement.Group, len(args))
-			for i, arg := range args {
-				name, weight, has := strings.Cut(arg, ":")
-				groups[i] = placement.Group{Name: name, Weight: 1}
-				if !has {
-					continue
-				}
-				w, err := strconv.ParseUint(weight, 10, 8)
-				if err != nil || w > placement.MaxWeight {
-					return BadUsage("weight %q of group %q, want 0 to %d", weight, name, placement.MaxWeight)
-				}
-				groups[i].Weight = uint8(w)
-			}
-			cl, err := f.dial()
-			if err != nil {
-				return err
-			}
-			defer cl.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTime)
-			defer cancel()
-			m, err := cluster.Init(ctx, cl, groups)
-			if err != nil {
-				return err
-			}
-			return a.Printf("%s", clusterMap(m).text())
-		},
-	}
-	f.register(c)
-	return c
+	}, "", cluster.Init)
+}
+
+func newClusterAdd(a *App) *cobra.Command {
+	return mapCommand(a, &cobra.Command{
+		Use:   "add GROUP[:WEIGHT]",
+		Short: "Add a group to those that have a store together, before it is started",
+		Long: `Add a group to those that have a store together, with a weight (0 to 100, 1 if there is none),
+before it is started. It has nothing until 'catfish cluster rebalance' moves slots to it.`,
+		Example: "  catfish cluster add g4 --coordinators 10.0.0.1:7120",
+		Args:    Args(cobra.ExactArgs(1)),
+	}, "Start its servers, then move slots to it: catfish cluster rebalance\n",
+		func(ctx context.Context, r cluster.Registry, groups []placement.Group) (*placement.Map, error) {
+			return cluster.Add(ctx, r, groups[0])
+		})
+}
+
+func newClusterWeigh(a *App) *cobra.Command {
+	return mapCommand(a, &cobra.Command{
+		Use:   "weigh GROUP:WEIGHT",
+		Short: "Give a group another weight",
+		Long: `Give a group another weight, 0 to 100: its share of all slots in relation to other groups' weights.
+Nothing moves until 'catfish cluster rebalance'; with 0 it moves all that the group has.`,
+		Example: "  catfish cluster weigh large:3 --coordinators 10.0.0.1:7120",
+		Args:    Args(cobra.ExactArgs(1)),
+	}, "",
+		func(ctx context.Context, r cluster.Registry, groups []placement.Group) (*placement.Map, error) {
+			return cluster.Weigh(ctx, r, groups[0].Name, groups[0].Weight)
+		})
 }

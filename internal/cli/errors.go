@@ -18,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/feature/filter"
 	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/internal/status"
@@ -70,7 +71,7 @@ func (p Program) isUsage(err error) bool {
 // packageNames match the names with which errors of Go packages begin, alone or
 // within others. They help programmers only.
 var packageNames = regexp.MustCompile(
-	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|filter|places): )+`)
+	`(^|[ (\n])(?:(?:catfish|rstar|rdma|offload|remote|datasets|ycsb|bench|replay|sim|kv|kv/remote|record|cuckoo|store|disk|filter|places|cluster|placement): )+`)
 
 // exitCode prints the reason and chooses the status.
 func (p Program) exitCode(ctx context.Context, cmd *cobra.Command, err error, w io.Writer) int {
@@ -99,6 +100,8 @@ func (p Program) exitCode(ctx context.Context, cmd *cobra.Command, err error, w 
 func hint(err error) string {
 	var addr *daemon.AddrError
 	switch {
+	case errors.Is(err, cluster.ErrLoad):
+		return "\n--by count weighs all slots alike, and asks no group."
 	case errors.Is(err, syscall.EADDRINUSE) && errors.As(err, &addr):
 		return "\nChoose another address with --" + strings.ToLower(addr.Service) + "; port 0 takes any free one."
 	case errors.Is(err, fs.ErrPermission) && errors.Is(err, catfish.ErrNoServer):

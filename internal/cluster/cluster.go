@@ -1,4 +1,14 @@
 // Package cluster keeps the map of several groups (package placement) in etcd, in one value.
+//
+//	cluster.go  the map, and its beginning
+//	change.go   changes by an operator
+//	plan.go     which slots move, by what each has
+//	step.go     changes by the primary of a group
+//	load.go     what each slot has, as groups say
+//	carry.go    moves begin, some at once, until nothing is left of a plan
+//
+// Groups' primaries do the steps of moves (docs/decisions/many-groups.md); here they are
+// begun, looked at and undone.
 package cluster
 
 import (
@@ -17,19 +27,38 @@ const Key = "map"
 // ErrRefused: the state of the groups forbids the change, and nothing was changed.
 var ErrRefused = errors.New("cluster: refused")
 
+// Reader is the coordinator as readers of the map need it.
+type Reader interface {
+	Get(ctx context.Context, key string) (coord.Value, error)
+}
+
+// Registry is the coordinator as operators' changes of the map need it.
+type Registry interface {
+	Keeper
+	Watch(ctx context.Context, key string, wake func())
+}
+
 // Read returns the map, nil if there is none: each group has a store of its own.
-func Read(ctx context.Context, d node.Decider) (*placement.Map, error) {
-	v, err := d.Get(ctx, Key)
+func Read(ctx context.Context, r Reader) (*placement.Map, error) {
+	m, _, err := read(ctx, r)
+	return m, err
+}
+
+// read is Read with the version that a change compares.
+func read(ctx context.Context, r Reader) (*placement.Map, int64, error) {
+	v, err := r.Get(ctx, Key)
 	if err != nil || v.Version == 0 {
-		return nil, err
+		return nil, 0, err
 	}
-	return placement.Decode(v.Bytes)
+	m, err := placement.Decode(v.Bytes)
+	return m, v.Version, err
 }
 
 // Init makes the map of groups that do not exist yet: each has its share of the slots by
-// weight. A group that exists may have data that another group would have by the map, or
-// clients that do not know it. ErrRefused: a group exists, or the map.
-func Init(ctx context.Context, c *coord.Client, groups []placement.Group) (*placement.Map, error) {
+// weight. Of several groups, one that exists may have data that another group would have by
+// the map, or clients that do not know it. A group alone may exist: it has all slots with the
+// map as without it. ErrRefused: a group exists, or the map.
+func Init(ctx context.Context, r Registry, groups []placement.Group) (*placement.Map, error) {
 	m, err := placement.New(groups)
 	if err != nil {
 		return nil, err
@@ -38,29 +67,36 @@ func Init(ctx context.Context, c *coord.Client, groups []placement.Group) (*plac
 	if err != nil {
 		return nil, err
 	}
-	none := make([]coord.Value, len(groups))
-	for i, g := range groups {
-		none[i].Key = node.Key(g.Name)
+	var none []coord.Value
+	if len(groups) > 1 {
+		for _, g := range groups {
+			none = append(none, coord.Value{Key: node.Key(g.Name)})
+		}
 	}
 	// A member makes its group's value before it reads the map (package daemon). So either it
 	// finds the map, or the group exists here.
-	_, err = c.SwapIf(ctx, Key, 0, b, none...)
+	_, err = r.SwapIf(ctx, Key, 0, b, none...)
 	if errors.Is(err, coord.ErrConflict) {
-		return nil, errors.Join(why(ctx, c, none), err)
+		return nil, errors.Join(why(ctx, r, none), err)
 	}
 	return m, err
 }
 
-// why says what has refused a map.
-func why(ctx context.Context, c *coord.Client, groups []coord.Value) error {
-	if m, err := Read(ctx, c); err != nil || m != nil {
+// why says what has refused the first map.
+func why(ctx context.Context, r Reader, groups []coord.Value) error {
+	if m, err := Read(ctx, r); err != nil || m != nil {
 		if m != nil {
 			err = fmt.Errorf("%w: there is a map already, of %d groups", ErrRefused, len(m.Groups))
 		}
 		return err
 	}
+	return absent(ctx, r, groups)
+}
+
+// absent is ErrRefused if a group exists that a map is to have from its beginning.
+func absent(ctx context.Context, r Reader, groups []coord.Value) error {
 	for _, g := range groups {
-		if v, err := c.Get(ctx, g.Key); err != nil || v.Version != 0 {
+		if v, err := r.Get(ctx, g.Key); err != nil || v.Version != 0 {
 			if err == nil {
 				err = fmt.Errorf("%w: %s exists, with a store of its own: the groups of a map are started after it", ErrRefused, g.Key)
 			}

@@ -12,7 +12,7 @@ import (
 
 // Keeper is the coordinator as a primary uses it; *coord.Client is one.
 type Keeper interface {
-	Get(ctx context.Context, key string) (coord.Value, error)
+	Reader
 	SwapIf(ctx context.Context, key string, version int64, value []byte, others ...coord.Value) (int64, error)
 }
 

@@ -51,7 +51,7 @@ func (m *Map) balance(has []uint64, b Budget) *balance {
 		share := end - begin
 		begin = end
 		p.surplus[g] = int64(has[g]) - int64(share)
-		p.even = p.even && float64(max(p.surplus[g], -p.surplus[g])) <= b.Tolerance*float64(share)
+		p.even = p.even && (m.Groups[g].Weight == 0 || float64(max(p.surplus[g], -p.surplus[g])) <= b.Tolerance*float64(share))
 	}
 	return p
 }
@@ -126,7 +126,7 @@ func (m *Map) Balance(load *[Slots]uint64, b Budget) ([]Move, error) {
 		}
 	}
 	for _, of := range slots {
-		slices.SortStableFunc(of, func(a, b uint16) int { return cmp.Compare(load[a], load[b]) })
+		slices.SortFunc(of, func(a, b uint16) int { return cmp.Or(cmp.Compare(load[a], load[b]), cmp.Compare(a, b)) })
 	}
 	p := m.balance(has, b)
 	for p.left > 0 && p.moveSlot(slots, load) {

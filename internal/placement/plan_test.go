@@ -192,6 +192,24 @@ func TestFourthGroup(t *testing.T) {
 	}
 }
 
+// TestDrainMovesNothingElse: within the tolerance only what is drained gives.
+func TestDrainMovesNothingElse(t *testing.T) {
+	m, err := New(groupsOf(4, 1, 1))
+	m = must(t, m, err)
+	for g, weight := range []uint8{1, 1, 0} {
+		m, err = m.Weigh(Index(g), weight)
+		m = must(t, m, err)
+	}
+	before, _ := m.owned(0)
+	m, _ = settled(t, m, evenLoad(1000), Budget{Tolerance: 1})
+	if after, _ := m.owned(0); after != before {
+		t.Errorf("group 0 had %d slots, has %d", before, after)
+	}
+	if left, _ := m.owned(2); left != 0 {
+		t.Errorf("group 2 has %d slots", left)
+	}
+}
+
 // settledBoxes returns the map after plans of ranges until nothing moves, and how many
 // samples moved.
 func settledBoxes(t testing.TB, m *Map, sample []uint64, b Budget) (*Map, int) {

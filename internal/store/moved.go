@@ -149,7 +149,7 @@ func (st *Store) DropSlots(ctx context.Context, set *SlotSet, progress func(drop
 	at := SlotCursor{}
 	for !at.Done {
 		var ws []*write
-		at, err = st.eachID(ctx, set, at, func(e *Entry, id []byte) (bool, error) {
+		at, err = st.eachID(ctx, set, at, func(e *Entry, id []byte, _ int) (bool, error) {
 			ws = append(ws, e.movedWrite(id))
 			return len(ws) < moveAtOnce, nil
 		})
@@ -185,7 +185,7 @@ func (st *Store) Settle(ctx context.Context) (clean bool, err error) {
 	}
 	found := false
 	for at := (SlotCursor{}); !at.Done; {
-		at, err = st.eachID(ctx, &others, at, func(*Entry, []byte) (bool, error) {
+		at, err = st.eachID(ctx, &others, at, func(*Entry, []byte, int) (bool, error) {
 			found = true
 			return false, nil
 		})

@@ -49,7 +49,7 @@ func (st *Store) SlotScan(ctx context.Context, set *SlotSet, at SlotCursor, most
 		}
 	}
 	b, bytes := new(kv.Buffer), 0
-	next, err = st.eachID(ctx, set, at, func(e *Entry, id []byte) (bool, error) {
+	next, err = st.eachID(ctx, set, at, func(e *Entry, id []byte, _ int) (bool, error) {
 		value, expiry, err := e.valueOf(id, b)
 		if errors.Is(err, kv.ErrNotFound) {
 			return true, nil // It has expired, or was deleted, as the log says.
@@ -84,10 +84,10 @@ func (e *Entry) valueOf(id []byte, b *kv.Buffer) (value []byte, expiry time.Dura
 	return value, time.Duration(v.Expiry), nil
 }
 
-// eachID calls f with ids of some slots, in the order of collections' numbers and of ids,
-// until it returns false, or lookAtOnce were looked at. An id is good until f returns, which
+// eachID calls f with ids of some slots, and the sizes of their values in the directory, in the
+// order of collections' numbers and of ids, until it returns false, or lookAtOnce were looked at. An id is good until f returns, which
 // may not wait.
-func (st *Store) eachID(ctx context.Context, set *SlotSet, at SlotCursor, f func(e *Entry, id []byte) (more bool, err error)) (SlotCursor, error) {
+func (st *Store) eachID(ctx context.Context, set *SlotSet, at SlotCursor, f func(e *Entry, id []byte, bytes int) (more bool, err error)) (SlotCursor, error) {
 	all := st.byNumber()
 	looked := 0
 	for _, num := range slices.Sorted(maps.Keys(all)) {
@@ -109,7 +109,7 @@ func (st *Store) eachID(ctx context.Context, set *SlotSet, at SlotCursor, f func
 
 // eachIDOf is eachID of one collection.
 func (st *Store) eachIDOf(ctx context.Context, e *Entry, set *SlotSet, at *SlotCursor, looked *int,
-	f func(e *Entry, id []byte) (more bool, err error)) (more bool, err error) {
+	f func(e *Entry, id []byte, bytes int) (more bool, err error)) (more bool, err error) {
 	if e.slotted() == nil {
 		return true, nil
 	}
@@ -134,7 +134,7 @@ func (st *Store) eachIDOf(ctx context.Context, e *Entry, set *SlotSet, at *SlotC
 		if !set.has(id) {
 			continue
 		}
-		if more, err := f(e, id); !more || err != nil {
+		if more, err := f(e, id, keys.ValueBytes()); !more || err != nil {
 			return false, err
 		}
 	}

@@ -32,6 +32,7 @@ import (
 //	within      coll u32, k u32, x f64, y f64, most f64      items, nearest first
 //	lease       empty, or ReadInSync u8                      standing (standing.go)
 //	map         cluster.go                                   JSON
+//	slotLoad    empty                                        slotload.go
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
@@ -80,10 +81,11 @@ const (
 	KindLease
 	KindNamed
 	KindMap
+	KindSlotLoad
 
 	// LastRequest is in the hello, so that clients send no kind that this
 	// server does not know. Kinds are only ever added, after the last one.
-	LastRequest = KindMap
+	LastRequest = KindSlotLoad
 
 	KindReply   fastmsg.Kind = 64
 	KindFailure fastmsg.Kind = 65

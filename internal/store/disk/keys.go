@@ -42,6 +42,12 @@ func (k *Keys) Next() bool {
 // Key is where Next went, until the next call of it.
 func (k *Keys) Key() []byte { return k.it.Key()[collectionBytes:] }
 
+// ValueBytes is the size of its value, which is not read for it if it is apart from the key.
+func (k *Keys) ValueBytes() int {
+	v := k.it.LazyValue()
+	return max(v.Len()-stateHeader, 0)
+}
+
 // Err is what ended the iteration, nil at the end.
 func (k *Keys) Err() error { return corrupt(k.it.Error()) }
 

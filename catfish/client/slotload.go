@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/catfish-index/catfish/internal/placement"
+	"github.com/catfish-index/catfish/internal/wire"
+)
+
+// SlotLoad asks the primary of one of several groups how many bytes it has of each slot, over a
+// connection of its own, for packages of this module. addr names members of the group, as for
+// Dial; those of other groups do not count.
+func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.Slots]uint64, error) {
+	c, err := newConnection(addr, o)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	c.servers.group = group
+	s, err := c.reachPrimary(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer s.drained()
+	defer s.close()
+	if !s.knows(wire.KindSlotLoad) {
+		return nil, s.cannot("say how much each slot has")
+	}
+	b, err := s.call(ctx, wire.KindSlotLoad, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return wire.GetSlotLoad(b)
+}
+
+// reachPrimary makes a session without a collection, as soon as the group has a primary.
+func (c *connection) reachPrimary(ctx context.Context) (*session, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.DialTimeout)
+	defer cancel()
+	var pauses pauses
+	for {
+		found, err := c.servers.find(ctx)
+		if err == nil {
+			return c.reach(ctx, found)
+		}
+		if !errors.Is(err, errNoPrimary) || !pauses.atMost(longestSearch).wait(ctx) {
+			return nil, err
+		}
+	}
+}

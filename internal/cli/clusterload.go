@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/catfish/client"
+	"github.com/catfish-index/catfish/internal/cluster"
+	"github.com/catfish-index/catfish/internal/coord"
+)
+
+// loadFlags say by what slots are weighed.
+type loadFlags struct{ how, keyFile string }
+
+// What slots are weighed by.
+const (
+	byBytes = "bytes"
+	byCount = "count"
+)
+
+func (f *loadFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.how, "by", byBytes, "bytes: groups say how many each slot has; count: all slots count alike, and no group is asked")
+	c.Flags().StringVar(&f.keyFile, "key-file", "", "file with the key that servers want, of an admin of all collections; empty: $"+keyVariable)
+	Complete(c, "by", byBytes, byCount)
+}
+
+func (f *loadFlags) count() bool { return f.how == byCount }
+
+// by returns what asks groups how much each slot has, nil: nothing does.
+func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, error) {
+	switch f.how {
+	case "", byCount:
+		return nil, nil
+	case byBytes:
+	default:
+		return nil, BadUsage("--by is %q, want %s or %s", f.how, byBytes, byCount)
+	}
+	key, err := clientKey(f.keyFile)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.AskLoads(cl, client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()}), nil
+}
