@@ -78,7 +78,8 @@ type KVConfig struct {
 	// Collocated servers are on the clients' machines, as far as there are as many, and share
 	// their cards.
 	Collocated bool
-	// Place says which thread of all servers has a key; nil: a hash.
+	// Place says which thread of all servers has a key, or with KVScheme.ByClient which server;
+	// nil: a hash does.
 	Place placement.Placer
 
 	GetPercent int

@@ -74,6 +74,8 @@ func (s *kvSim) begin(id uint32) {
 	c.call++
 	c.value = s.cfg.Sizes.of(hash * 0xbf58476d1ce4e5b9)
 	switch {
+	case s.cfg.Scheme.ByClient && s.cfg.Place != nil:
+		c.thread = uint32(s.cfg.Place.Of(op.Key[:]))*uint32(s.cfg.Threads) + id%uint32(s.cfg.Threads)
 	case s.cfg.Scheme.ByClient:
 		c.thread = id % uint32(len(s.threads))
 	case s.cfg.Place != nil:
