@@ -310,6 +310,13 @@ hydradb-docs: build ## simulate the tables of docs/papers/hydradb.md anew
 		sed -i -e "/^<!-- hydradb $$figure -->\$$/r $(BIN)/hydradb-table.md" \
 			-e "/^<!-- hydradb $$figure -->\$$/,/^<!-- hydradb: end -->\$$/{/^<!--/!d}" docs/papers/hydradb.md || exit 1; done
 
+# The same of several groups; a test compares a part.
+.PHONY: scale-out-docs
+scale-out-docs: build ## simulate the table of docs/research/scale-out-simulated.md anew
+	./$(BIN)/catfish bench sim --scale-out >$(BIN)/scale-out-table.md
+	sed -i -e '/^<!-- scale-out -->$$/r $(BIN)/scale-out-table.md' \
+		-e '/^<!-- scale-out -->$$/,/^<!-- scale-out: end -->$$/{/^<!--/!d}' docs/research/scale-out-simulated.md
+
 .PHONY: bench-quick
 bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too short to mean anything
 	./$(BIN)/catfish bench docs --quick --fresh --store $(BIN)/bench-quick --out $(BIN)/bench-quick.md

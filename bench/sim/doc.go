@@ -100,7 +100,7 @@
 // heartbeat.go handle them; series.go watches a run over time; workload.go is
 // the real tree; cluster.go the parameters; run.go, row.go the input and
 // output; micro.go is the paper's figure 9; fit.go finds free parameters. hosts.go and
-// groups.go are several groups.
+// groups.go are several groups, scaleout.go is a table of them.
 // posts.go is the contention of threads, fetch.go scheme fetch, verbs.go and
 // kv*.go are RFP's. Packages paper and rfp simulate papers' figures with it.
 package sim
