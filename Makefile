@@ -302,12 +302,20 @@ paper-docs: build ## simulate the table of docs/research/paper-simulated.md anew
 	sed -i -e '/^<!-- bench sim --table -->$$/r $(BIN)/paper-table.md' \
 		-e '/^<!-- bench sim --table -->$$/,/^<!-- bench sim --table: end -->$$/{/^<!--/!d}' docs/research/paper-simulated.md
 
-# The same of HydraDB's figure 13; a test compares.
+# The same of HydraDB's figures 12 and 13; a test compares.
 .PHONY: hydradb-docs
-hydradb-docs: build ## simulate the table of docs/papers/hydradb.md anew
-	./$(BIN)/catfish bench hydradb >$(BIN)/hydradb-table.md
-	sed -i -e '/^<!-- hydradb -->$$/r $(BIN)/hydradb-table.md' \
-		-e '/^<!-- hydradb -->$$/,/^<!-- hydradb: end -->$$/{/^<!--/!d}' docs/papers/hydradb.md
+hydradb-docs: build ## simulate the tables of docs/papers/hydradb.md anew
+	for figure in 12 13; do \
+		./$(BIN)/catfish bench hydradb --figure $$figure >$(BIN)/hydradb-table.md && \
+		sed -i -e "/^<!-- hydradb $$figure -->\$$/r $(BIN)/hydradb-table.md" \
+			-e "/^<!-- hydradb $$figure -->\$$/,/^<!-- hydradb: end -->\$$/{/^<!--/!d}" docs/papers/hydradb.md || exit 1; done
+
+# The same of several groups; a test compares a part.
+.PHONY: scale-out-docs
+scale-out-docs: build ## simulate the table of docs/research/scale-out-simulated.md anew
+	./$(BIN)/catfish bench sim --scale-out >$(BIN)/scale-out-table.md
+	sed -i -e '/^<!-- scale-out -->$$/r $(BIN)/scale-out-table.md' \
+		-e '/^<!-- scale-out -->$$/,/^<!-- scale-out: end -->$$/{/^<!--/!d}' docs/research/scale-out-simulated.md
 
 .PHONY: bench-quick
 bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too short to mean anything

@@ -40,9 +40,8 @@ func (s *sim) makeCaches() {
 	}
 	s.writer.changedAt = make([]int64, s.w.Chunks)
 	for i := range s.machines {
-		s.machines[i].cachedAt = make([]int64, s.w.Chunks)
-		for c := range s.machines[i].cachedAt {
-			s.machines[i].cachedAt[c] = missing
+		for h := range s.hosts {
+			s.machines[i].cachedAt = append(s.machines[i].cachedAt, slices.Repeat([]int64{missing}, s.hosts[h].w.Chunks))
 		}
 	}
 }
@@ -50,7 +49,7 @@ func (s *sim) makeCaches() {
 // descend walks down cached nodes from one node, which is read if it is a leaf
 // or not cached, and adds the nodes that it saw to e.
 func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
-	n := &s.w.nodes[c.search.first+uint32(at)]
+	n := s.node(c, at)
 	w := &c.walk
 	switch {
 	case n.leaf && n.heads:
@@ -60,7 +59,7 @@ func (s *sim) descend(c *call, at uint16, e *policy.Estimate) {
 	case n.leaf:
 		e.Leaves++
 		w.known = append(w.known, at)
-	case s.machines[c.machine].cachedAt[n.chunk] == missing:
+	case s.machines[c.machine].cachedAt[c.host][n.chunk] == missing:
 		e.Missing++
 		w.known = append(w.known, at)
 	default:
@@ -96,7 +95,7 @@ func (s *sim) cachedWalk(c *call) float64 {
 	}
 	cl.walks++
 	w.missed = slices.ContainsFunc(w.known, func(at uint16) bool {
-		return at != header && at&lineOf == 0 && !s.w.nodes[c.search.first+uint32(at)].leaf
+		return at != header && at&lineOf == 0 && !s.node(c, at).leaf
 	})
 	return s.issue(c)
 }
@@ -106,13 +105,13 @@ func (s *sim) headBytes() int { return rstar.HeadBytes(s.w.Spec.NodeBytes) }
 
 // heads distinguishes a read of a leaf's heads from one of a cached node's line.
 func (s *sim) heads(c *call, at uint16) bool {
-	return at != header && at&lineOf != 0 && s.w.nodes[c.search.first+uint32(at&^lineOf)].leaf
+	return at != header && at&lineOf != 0 && s.node(c, at&^lineOf).leaf
 }
 
 // headsCame takes the heads of a leaf, and queues a read of the whole leaf if
 // they do not rule it out.
 func (s *sim) headsCame(c *call, at uint16) float64 {
-	if n := &s.w.nodes[c.search.first+uint32(at&^lineOf)]; n.more {
+	if s.node(c, at&^lineOf).more {
 		c.walk.more = true
 		c.walk.left++
 		c.walk.known = append(c.walk.known, at&^lineOf)
@@ -133,8 +132,8 @@ func (s *sim) checked(w *walk, at uint16) float64 {
 // store caches an internal node that a walk has read, in its state of the
 // walk's begin at the latest, and descends below it unless it is a repair.
 func (s *sim) store(c *call, at uint16) float64 {
-	w, n := &c.walk, &s.w.nodes[c.search.first+uint32(at)]
-	cachedAt := &s.machines[c.machine].cachedAt[n.chunk]
+	w, n := &c.walk, s.node(c, at)
+	cachedAt := &s.machines[c.machine].cachedAt[c.host][n.chunk]
 	*cachedAt = max(*cachedAt, w.from)
 	if slices.Contains(w.repair, at) {
 		return 0
@@ -148,11 +147,11 @@ func (s *sim) store(c *call, at uint16) float64 {
 
 // stateOfLine is what a read of a cached node's line finds.
 func (s *sim) stateOfLine(c *call, at uint16) kind {
-	chunk := s.w.nodes[c.search.first+uint32(at&^lineOf)].chunk
+	chunk := s.node(c, at&^lineOf).chunk
 	if k := s.writer.state(s, chunk, 1<<62); k != evBlock {
 		return k // It is being written.
 	}
-	if s.writer.changedAt[chunk] > s.machines[c.machine].cachedAt[chunk] {
+	if s.writer.changedAt[chunk] > s.machines[c.machine].cachedAt[c.host][chunk] {
 		return evStale
 	}
 	return evBlock

@@ -10,9 +10,9 @@ import (
 type machine struct {
 	cores    cores
 	card     card
-	cachedAt []int64 // by chunk: see cache.go
+	cachedAt [][]int64 // by host and chunk: see cache.go
 
-	group *policy.Group // its clients form one process
+	groups []*policy.Group // of policies, by host
 }
 
 // phase is a call's next work on a core.
@@ -37,9 +37,10 @@ const (
 	holding              // waits, but keeps its core
 )
 
-// call is one caller: it makes one request after another.
+// call is a caller's request to one host: it makes one after another.
 type call struct {
-	client, machine, worker uint32
+	client, machine, worker uint32 // client: the connection
+	host                    uint32
 	next                    uint32 // search to make next, in circles
 	search                  search
 	insert                  int32     // number of the in-flight insert, or -1
@@ -50,12 +51,6 @@ type call struct {
 	way                     policy.Path
 	walk                    walk
 	fetch                   *fetch // of scheme fetch
-}
-
-// begin makes a call want a core for its next request.
-func (s *sim) begin(id uint32) {
-	s.calls[id].phase = starting
-	s.wake(id)
 }
 
 // wake acquires a core for a call with work, unless it has one.
@@ -118,10 +113,9 @@ func (s *sim) start(c *call) float64 {
 		return s.send(c)
 	}
 	c.insert = -1
-	c.search = s.w.searches[c.next]
-	if c.next++; int(c.next) == len(s.w.searches) {
-		c.next = 0
-	}
+	w := s.host(c).w
+	c.search = w.searches[c.next]
+	c.advance(len(w.searches))
 	cl := &s.clients[c.client]
 	s.shown = shown{s: s, c: c}
 	c.way, c.asked = cl.engine.Choose(cl, &s.shown)
@@ -241,16 +235,19 @@ func (s *sim) taken(id uint32, number uint16) {
 // finish ends a request and begins the next: at once on the same core, or
 // after a pause.
 func (s *sim) finish(id uint32) {
-	c := &s.calls[id]
-	took := time.Duration(s.now - c.began)
-	s.all.Record(took)
+	c, k := &s.calls[id], &s.callers[int(id)/len(s.hosts)]
+	over := k.ended(c)
+	took := time.Duration(s.now - k.began)
+	if over {
+		s.all.Record(took)
+	}
 	s.fetchOver(c)
 	think := s.cl.Client.ThinkNs
 	if c.insert >= 0 {
 		s.n.inserts++
 		s.byOp[1].Record(took)
 	} else {
-		think += s.cl.Client.ThinkResultNs * float64(c.search.results)
+		think += s.cl.Client.ThinkResultNs * float64(k.results)
 		s.n.ways[c.way]++
 		s.n.results += uint64(c.search.results)
 		if c.way == policy.FastMessaging {
@@ -258,8 +255,11 @@ func (s *sim) finish(id uint32) {
 		} else {
 			s.n.trips += s.tripsOf(c)
 		}
-		s.byOp[0].Record(took)
-		s.series.note(c.way, took)
+		if over {
+			s.n.searches++
+			s.byOp[0].Record(took)
+			s.series.note(c.way, took)
+		}
 		cl := &s.clients[c.client]
 		if c.way == policy.Offload {
 			cl.reads += c.walk.reads
@@ -274,18 +274,22 @@ func (s *sim) finish(id uint32) {
 		cl.engine.Done(c.asked, o, c.way)
 	}
 	c.phase = starting
-	if think > 0 {
-		s.schedule(s.now+ns(think), evThought, id, 0)
+	switch {
+	case !over:
 		s.leave(c)
-		return
+	case think > 0 || len(s.hosts) > 1:
+		s.schedule(s.now+ns(think), evThought, id-c.host, 0)
+		s.leave(c)
+	default:
+		k.begin(1)
+		s.step(id)
 	}
-	s.step(id)
 }
 
 // heartbeatArrived puts a heartbeat into a client's mailbox, in place of an
 // older one.
 func (s *sim) heartbeatArrived(id uint32, slot uint16) {
-	c, b := &s.clients[id], &s.heartbeats.slots[slot]
+	c, b := &s.clients[id], &s.hosts[int(id)%len(s.hosts)].heartbeats.slots[slot]
 	if b.Seq <= c.sent {
 		return
 	}

@@ -79,6 +79,13 @@
 // competitors, without a store (kv.go). Verbs is a loop of operations without
 // any service, for RFP's table I. Package rfp has the figures.
 //
+// # Several groups
+//
+// A workload may be divided among groups of one server each (Spec.Groups, groups.go): by
+// package placement, so that a search asks the groups that it would really ask, and reads of
+// each what its own tree has. A caller asks them at the same time (hosts.go). Inserts are
+// simulated in one group only.
+//
 // # Left out
 //
 // Congestion in switches, losses, limits of a card's caches, memory bandwidth,
@@ -92,7 +99,8 @@
 // the events; client.go, offload.go, cache.go, server.go, polling.go and
 // heartbeat.go handle them; series.go watches a run over time; workload.go is
 // the real tree; cluster.go the parameters; run.go, row.go the input and
-// output; micro.go is the paper's figure 9; fit.go finds free parameters.
+// output; micro.go is the paper's figure 9; fit.go finds free parameters. hosts.go and
+// groups.go are several groups, scaleout.go is a table of them.
 // posts.go is the contention of threads, fetch.go scheme fetch, verbs.go and
 // kv*.go are RFP's. Packages paper and rfp simulate papers' figures with it.
 package sim

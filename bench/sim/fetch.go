@@ -98,7 +98,7 @@ func (s *sim) fetchAsked(id uint32) {
 	if c.fetch.wants {
 		return
 	}
-	s.schedule(ns(s.card.reply(float64(s.now), ackBytes))+int64(s.latency), evAcked, id, 0)
+	s.schedule(ns(s.host(c).card.reply(float64(s.now), ackBytes))+int64(s.latency), evAcked, id, 0)
 }
 
 func (s *sim) fetchFirst(id uint32) {
@@ -109,13 +109,14 @@ func (s *sim) fetchFirst(id uint32) {
 
 // left: the worker leaves an answer in memory; false if it must be written.
 func (s *sim) left(id uint32) bool {
-	f := s.calls[id].fetch
+	c := &s.calls[id]
+	f := c.fetch
 	if f == nil {
 		return false
 	}
 	f.ready = true
 	if !f.wants {
-		s.heartbeats.served++
+		s.host(c).heartbeats.served++
 	}
 	return !f.wants
 }
@@ -123,8 +124,9 @@ func (s *sim) left(id uint32) bool {
 // sendWritten: the server's card has started a written answer. If its call has
 // ended, since it was also fetched, it has the size of the next one.
 func (s *sim) sendWritten(id uint32, number uint16) {
-	bytes := s.answerBytes(&s.calls[id])
-	s.schedule(ns(s.card.send(float64(s.now), bytes))+int64(s.latency), evAnswer, id, number)
+	c := &s.calls[id]
+	bytes := s.answerBytes(c)
+	s.schedule(ns(s.host(c).card.send(float64(s.now), bytes))+int64(s.latency), evAnswer, id, number)
 }
 
 // fetchWork is the work of a client for a completion, or for posting the next
@@ -197,16 +199,18 @@ func (s *sim) fetchPost(id uint32) {
 
 // fetchAt: an operation is at the server's card.
 func (s *sim) fetchAt(id uint32) {
+	c := &s.calls[id]
 	bytes := float64(readRequestBytes)
-	if s.calls[id].fetch.asking {
+	if c.fetch.asking {
 		bytes = kvSwitchBytes
 	}
-	s.schedule(ns(s.card.serve(s.now, bytes)), evFetchServed, id, 0)
+	s.schedule(ns(s.host(c).card.serve(s.now, bytes)), evFetchServed, id, 0)
 }
 
 // fetchServed: the card has taken the bytes or the request.
 func (s *sim) fetchServed(id uint32) {
-	f := s.calls[id].fetch
+	c := &s.calls[id]
+	f := c.fetch
 	back := f.bytes
 	if f.asking {
 		f.wants, back = true, ackBytes
@@ -215,7 +219,7 @@ func (s *sim) fetchServed(id uint32) {
 		s.n.bytes += back
 		s.n.outBytes += back
 	}
-	s.schedule(ns(s.card.reply(float64(s.now), back))+int64(s.latency), evFetched, id, 0)
+	s.schedule(ns(s.host(c).card.reply(float64(s.now), back))+int64(s.latency), evFetched, id, 0)
 }
 
 func (s *sim) fetchBack(id uint32) {
@@ -237,7 +241,7 @@ func (s *sim) fetchOver(c *call) {
 	if f == nil || c.way != policy.FastMessaging {
 		return
 	}
-	f.size.note(&s.card, int(s.fetchedBytes(c)))
+	f.size.note(&s.host(c).card, int(s.fetchedBytes(c)))
 	if f.wants {
 		s.n.written++
 	}

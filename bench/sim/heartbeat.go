@@ -26,15 +26,16 @@ type heartbeats struct {
 // sendHeartbeats measures the server and writes to every client. The card sends
 // the heartbeats at once, even if all cores are busy: real ones come from the
 // workers' loop between two requests. Their work is queued for a core.
-func (s *sim) sendHeartbeats() {
-	k, b := &s.cl.Heartbeat, &s.heartbeats
+func (s *sim) sendHeartbeats(at uint32) {
+	h := &s.hosts[at]
+	k, b := &s.cl.Heartbeat, &h.heartbeats
 	b.seq++
 	slot := uint16(b.seq % heartbeatSlots)
 	all := k.IntervalNs * float64(s.cl.Server.Cores)
-	workers := float64(min(len(s.server.workers), s.cl.Server.Cores))
+	workers := float64(min(len(h.server.workers), s.cl.Server.Cores))
 	b.slots[slot] = policy.Load{
 		Seq: b.seq, CPU: min(b.busyNs/all, 1), Busy: min(b.busyNs/(k.IntervalNs*workers), 1),
-		Waiting: uint64(s.server.waiting), BytesOut: b.bytes * 1e9 / k.IntervalNs,
+		Waiting: uint64(h.server.waiting), BytesOut: b.bytes * 1e9 / k.IntervalNs,
 		Interval: time.Duration(k.IntervalNs),
 	}
 	// A server without requests for a second falls silent.
@@ -43,38 +44,40 @@ func (s *sim) sendHeartbeats() {
 	}
 	b.busyNs, b.bytes, b.served = 0, 0, 0
 	if b.idle < 1e9 {
-		apart := k.Spread * k.IntervalNs / float64(len(s.clients))
-		for i := range s.clients {
+		apart := k.Spread * k.IntervalNs / float64(s.cfg.Clients)
+		for i := range s.cfg.Clients {
 			// A later heartbeat should reach the card later; among thousands
 			// of operations this makes no difference.
-			out := ns(s.card.start(s.now, k.Bytes)) + int64(apart*float64(i))
-			s.schedule(out+int64(s.latency), evHeartbeat, uint32(i), slot)
+			out := ns(h.card.start(s.now, k.Bytes)) + int64(apart*float64(i))
+			s.schedule(out+int64(s.latency), evHeartbeat, uint32(i*len(s.hosts))+at, slot)
 		}
-		b.owed += k.CPUNs * float64(len(s.clients))
+		b.owed += k.CPUNs * float64(s.cfg.Clients)
 		// Polling threads that share cores have no queue for them.
-		if !b.inLine && s.server.turns == nil && b.owed > 0 {
+		if !b.inLine && h.server.turns == nil && b.owed > 0 {
 			b.inLine = true
-			if s.server.cores.acquire(ticker) {
-				s.tick()
+			if h.server.cores.acquire(ticker) {
+				s.tick(at)
 			}
 		}
 	}
-	s.schedule(s.now+ns(k.IntervalNs), evHeartbeatDue, 0, 0)
+	s.schedule(s.now+ns(k.IntervalNs), evHeartbeatDue, at, 0)
 }
 
 // tick is the work of heartbeats on a core.
-func (s *sim) tick() {
-	takes := s.heartbeats.owed
-	s.heartbeats.owed = 0
-	s.heartbeats.busyNs += takes
+func (s *sim) tick(at uint32) {
+	b := &s.hosts[at].heartbeats
+	takes := b.owed
+	b.owed = 0
+	b.busyNs += takes
 	s.n.busyNs += takes
-	s.schedule(s.now+ns(takes), evTicked, ticker, 0)
+	s.schedule(s.now+ns(takes), evTicked, at, 0)
 }
 
 // ticked handles the end of that work.
-func (s *sim) ticked() {
-	s.heartbeats.inLine = false
-	if next, ok := s.server.cores.release(); ok {
-		s.granted(next)
+func (s *sim) ticked(at uint32) {
+	h := &s.hosts[at]
+	h.heartbeats.inLine = false
+	if next, ok := h.server.cores.release(); ok {
+		s.granted(next, at)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/latency"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
@@ -19,10 +20,12 @@ import (
 //	              client <--read--- slot     again until it finds it; the rest, if
 //	                                         it is longer than the read
 //	ServerReply   client --write--> slot ... thread --write--> client
+//	HydraDB       the same, and GETs by a kept pointer: client <--read--- item
 //
 // kv.go has the input, kvrun.go runs the simulation and computes the result,
 // kvclient.go and kvserver.go are the two sides, kvsizes.go has values' sizes,
-// kvfetch.go the sizes of fetches, kvreplica.go is replication.
+// kvfetch.go the sizes of fetches, kvreplica.go is replication, kvpointers.go are
+// kept pointers, kvhosts.go are several servers.
 
 // KVScheme says how a service processes requests and returns answers.
 type KVScheme struct {
@@ -46,6 +49,8 @@ type KVScheme struct {
 	// FetchBytes of a first fetch (RFP's RFS); 0: the client chooses by the sizes
 	// that it has seen.
 	FetchBytes int
+	// Pointers makes clients read items by kept pointers: see kvpointers.go.
+	Pointers *KVPointers
 	// Secondaries have each PUT when it is answered, as Replication says: see kvreplica.go.
 	Secondaries int
 	Replication KVReplication
@@ -66,8 +71,16 @@ type KVConfig struct {
 	Cluster *Cluster
 	Scheme  KVScheme
 	Costs   KVCosts
-	Threads int // of the server
+	Threads int // of each server
 	Clients int // threads of clients, spread over the machines
+	// Servers are several servers, 0: one. See kvhosts.go.
+	Servers int
+	// Collocated servers are on the clients' machines, as far as there are as many, and share
+	// their cards.
+	Collocated bool
+	// Place says which thread of all servers has a key, or with KVScheme.ByClient which server;
+	// nil: a hash does.
+	Place placement.Placer
 
 	GetPercent int
 	Keys       uint64
@@ -104,6 +117,7 @@ func (c *KVConfig) Validate() error {
 	}
 	if err := cmp.Or(
 		harness.CheckRange("server threads", c.Threads, 1, c.Cluster.Server.Cores),
+		harness.CheckRange("servers", c.Servers, 0, maxKVServers),
 		harness.CheckRange("client threads", c.Clients, 1, maxKVThreads),
 		harness.CheckRange("share of GETs in percent", c.GetPercent, 0, 100),
 		harness.CheckRange("bytes of a fetch", c.Scheme.FetchBytes, 0, maxMicroBytes),
@@ -133,6 +147,9 @@ func (c *KVConfig) Validate() error {
 			harness.ErrConfig, c.Duration, c.Warmup, maxDuration, maxDuration)
 	}
 	if err := c.Scheme.validateReplication(c.Threads); err != nil {
+		return err
+	}
+	if err := c.validateHosts(); err != nil {
 		return err
 	}
 	if err := c.Sizes.validate(); err != nil {
@@ -171,7 +188,8 @@ type KVResult struct {
 	ServerPosts       float64 // operations that the server starts, per call
 	Busy              float64 // mean share of time that threads serve
 	Busiest           float64 // calls of the busiest thread / those of the idlest
-	In, Out           float64 // shares of the server's card: operations served and link out
+	In, Out           float64 // shares of the servers' cards: operations served and link out
+	Hits, Dead        float64 // shares of GETs: by a pointer, and with one of an item that was replaced
 	FetchBytes        float64 // mean of first fetches
 	WastedReads       float64 // reads that found no answer, per call
 	Events            uint64

@@ -199,6 +199,9 @@ func TestKVErrors(t *testing.T) {
 		"bytes of a value is 0, want 1 to 32768":         func(c *KVConfig) { c.Sizes.Bytes = 0 },
 		"that NewLogNormal did not make":                 func(c *KVConfig) { c.Sizes.Law = &LogNormal{} },
 		"0 keys, want 1 to":                              func(c *KVConfig) { c.Keys = 0 },
+		"servers is 65, want 0 to 64":                    func(c *KVConfig) { c.Servers = 65 },
+		"want one server on a machine of its own":        func(c *KVConfig) { c.Servers, c.Scheme.Locks = 2, true },
+		"pointers to 0 keys of 0 machines, want 1000000": func(c *KVConfig) { c.Scheme = KVScheme{Written: true, Pointers: &KVPointers{}} },
 		"duration is 0s":                                 func(c *KVConfig) { c.Duration = 0 },
 	} {
 		cfg := good

@@ -15,6 +15,7 @@ const (
 	kvRest                      // a fetch of the rest of the answer
 	kvSwitching                 // the request for a written answer
 	kvWaiting                   // none: the answer will be written
+	kvReading                   // a read of an item by a kept pointer
 )
 
 // kvClient is a thread of a client: it makes calls sequentially.
@@ -39,6 +40,10 @@ type kvClient struct {
 	acks int  // of secondaries, that have not come
 	owed bool // the thread has done its part of the PUT
 
+	key          uint32 // with KVScheme.Pointers
+	pointer      uint32 // in use, or taken with the answer
+	pointerBytes int
+
 	posted int64 // when the in-flight operation was posted
 	mover  mover // with KVScheme.FallBack
 }
@@ -54,7 +59,7 @@ func (c *kvClient) requestBytes() int {
 
 func (c *kvClient) answerBytes() int {
 	if c.get {
-		return kvHeaderBytes + kvLengthBytes + c.value
+		return kvHeaderBytes + kvLengthBytes + c.value + c.pointerBytes
 	}
 	return kvHeaderBytes
 }
@@ -68,10 +73,19 @@ func (s *kvSim) begin(id uint32) {
 	c.ready, c.sampled, c.arrived, c.wants = false, false, false, s.cfg.Scheme.Written || c.mover.writes
 	c.call++
 	c.value = s.cfg.Sizes.of(hash * 0xbf58476d1ce4e5b9)
-	if s.cfg.Scheme.ByClient {
+	switch {
+	case s.cfg.Scheme.ByClient && s.cfg.Place != nil:
+		c.thread = uint32(s.cfg.Place.Of(op.Key[:]))*uint32(s.cfg.Threads) + id%uint32(s.cfg.Threads)
+	case s.cfg.Scheme.ByClient:
 		c.thread = id % uint32(len(s.threads))
-	} else {
+	case s.cfg.Place != nil:
+		c.thread = uint32(s.cfg.Place.Of(op.Key[:]))
+	default:
 		c.thread = uint32(hash % uint64(len(s.threads)))
+	}
+	if s.points(c, op.Number) {
+		s.post(id, kvReading)
+		return
 	}
 	s.post(id, kvRequesting)
 }
@@ -101,6 +115,8 @@ func (s *kvSim) posted(id uint32) {
 		s.n.fetches++
 		s.n.fetched += uint64(c.asks)
 		bytes = readRequestBytes
+	case kvReading:
+		c.asks, bytes = c.itemBytes(), readRequestBytes
 	case kvRest:
 		c.asks = c.answerBytes() - c.asks
 		bytes = readRequestBytes
@@ -120,7 +136,7 @@ func (s *kvSim) there(id uint32) {
 		bytes = kvSwitchBytes
 	}
 	s.n.served++
-	s.schedule(ns(s.card.serve(s.now, float64(bytes))), kvServed, id, 0)
+	s.schedule(ns(s.host(c.thread).serve(s.now, float64(bytes))), kvServed, id, 0)
 }
 
 // servedBy: the server's card has served the operation: a request is in its
@@ -133,18 +149,21 @@ func (s *kvSim) servedBy(id uint32) {
 		s.arrive(id)
 	case kvSwitching:
 		c.wants = true
+	case kvReading:
+		c.sampled = s.alive(c)
+		back = float64(c.asks)
 	default:
 		c.sampled = c.ready
 		back = float64(c.asks)
 	}
-	s.schedule(ns(s.card.reply(float64(s.now), back))+s.far, kvBack, id, 0)
+	s.schedule(ns(s.host(c.thread).reply(float64(s.now), back))+s.far, kvBack, id, 0)
 }
 
 // back: the bytes or the acknowledgement are at the client's card.
 func (s *kvSim) back(id uint32) {
 	c := &s.clients[id]
 	bytes := float64(ackBytes)
-	if c.phase == kvFetching || c.phase == kvRest {
+	if c.phase == kvFetching || c.phase == kvRest || c.phase == kvReading {
 		bytes = float64(c.asks)
 	}
 	at := s.machines[c.machine].receive(s.now, bytes) + s.cl.Client.CompletionNs
@@ -171,6 +190,8 @@ func (s *kvSim) complete(id uint32) {
 		s.fetchedOnce(id)
 	case kvRest:
 		s.finish(id)
+	case kvReading:
+		s.itemRead(id)
 	}
 }
 
@@ -229,6 +250,7 @@ func (s *kvSim) answer(id uint32, call uint16) {
 func (s *kvSim) finish(id uint32) {
 	c := &s.clients[id]
 	took := time.Duration(s.now - c.began)
+	s.kept(c)
 	s.latency.Record(took)
 	s.n.calls++
 	s.threads[c.thread].calls++
@@ -240,7 +262,7 @@ func (s *kvSim) finish(id uint32) {
 		s.n.longer = append(s.n.longer, longerCall{c.trips, took})
 	}
 	if c.size.seen != nil {
-		c.size.note(&s.card, c.answerBytes())
+		c.size.note(s.host(c.thread), c.answerBytes())
 	}
 	c.mover.over(s.now, s.cfg.Scheme.FallBack)
 	s.schedule(s.now+ns(s.cl.Client.ThinkNs), kvThought, id, 0)

@@ -49,7 +49,7 @@ func (s *KVScheme) validateReplication(threads int) error {
 	if s.Replication != KVRelaxed && s.Replication != KVRelaxedWaits && s.Replication != KVStrict {
 		return fmt.Errorf("%w: replication is %q, want %s, %s or %s", harness.ErrConfig, s.Replication, KVRelaxed, KVRelaxedWaits, KVStrict)
 	}
-	if threads != 1 || !s.Written || s.Waits || s.Events || s.Locks {
+	if threads != 1 || s.Pointers != nil || !s.Written || s.Waits || s.Events || s.Locks {
 		return fmt.Errorf("%w: secondaries are of one polling thread that writes answers and does not wait for these, not of %d threads of %+v",
 			harness.ErrConfig, threads, *s)
 	}
@@ -61,7 +61,7 @@ func (s *kvSim) log(at uint32, delay int64) {
 	t := &s.threads[at]
 	c := &s.clients[t.serves]
 	k, n := &s.cl.Server, float64(len(s.replicas))
-	takes := k.PollNs + float64(k.ByteNs*float64(c.requestBytes())) + float64(n*s.cl.Client.PostNs) + s.card.posts.move(at)
+	takes := k.PollNs + float64(k.ByteNs*float64(c.requestBytes())) + float64(n*s.cl.Client.PostNs) + s.host(at).posts.move(s.poster(at))
 	c.acks, c.owed = len(s.replicas), false
 	s.n.busyNs += takes
 	s.schedule(s.now+delay+ns(takes), kvLogged, at, 0)
@@ -76,7 +76,7 @@ func (s *kvSim) logged(at uint32) {
 	c := &s.clients[t.serves]
 	for i := range s.replicas {
 		s.n.posts++
-		out := s.card.start(s.now, float64(c.requestBytes()+kvLogBytes))
+		out := s.host(at).start(s.now, float64(c.requestBytes()+kvLogBytes))
 		s.schedule(ns(out)+s.far, kvAtReplica, t.serves, uint16(i))
 	}
 	takes := s.cfg.Costs.PutNs + float64(s.cl.Server.ByteNs*float64(t.answer))
@@ -105,10 +105,11 @@ func (s *kvSim) replicaDone(id uint32, i uint16) {
 
 // ackBack: an acknowledgement, or an answer, is at the primary's card.
 func (s *kvSim) ackBack(id uint32) {
-	at := s.card.receive(s.now, ackBytes)
+	card := s.host(s.clients[id].thread)
+	at := card.receive(s.now, ackBytes)
 	if s.cfg.Scheme.Replication == KVStrict {
 		s.n.served++
-		at = s.card.serve(s.now, kvSwitchBytes)
+		at = card.serve(s.now, kvSwitchBytes)
 	}
 	s.schedule(ns(at), kvAcked, id, 0)
 }

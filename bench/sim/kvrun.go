@@ -41,11 +41,12 @@ type kvSim struct {
 	cl       *Cluster
 	far      int64 // latency one way
 	machines []card
-	card     card // the server's
+	hosts    []*card // the servers'
 	clients  []kvClient
 	threads  []kvThread
 	replicas []kvReplica
-	lock     meter // of KVScheme.Locks
+	pointers *KVPointers // of KVScheme.Pointers
+	lock     meter       // of KVScheme.Locks
 	latency  *latency.Distribution
 	n        kvCounts
 }
@@ -59,7 +60,8 @@ type kvCounts struct {
 	fetches, fetched uint64 // first ones, and their bytes
 	inVain           uint64
 	busyNs           float64
-	served           uint64 // operations by the server's card
+	served           uint64 // operations by the servers' cards
+	gets, hits, dead uint64 // of KVScheme.Pointers
 	sentAtStart      float64
 }
 
@@ -74,12 +76,15 @@ func newKVSim(cfg *KVConfig) (*kvSim, error) {
 	s := &kvSim{
 		cfg: cfg, cl: cl, far: int64(cl.Fabric.LatencyNs), latency: latency.New(),
 		machines: make([]card, min(cl.Client.Machines, cfg.Clients)),
-		clients:  make([]kvClient, cfg.Clients), threads: make([]kvThread, cfg.Threads),
-		card: newCard(cl.Server.NIC, cfg.Threads),
+		clients:  make([]kvClient, cfg.Clients), threads: make([]kvThread, max(cfg.Servers, 1)*cfg.Threads),
 	}
 	n := len(s.machines)
 	for i := range s.machines { // The threads of the fullest machine.
 		s.machines[i] = newCard(cl.Client.NIC, (cfg.Clients+n-1)/n)
+	}
+	s.makeHosts()
+	if p := cfg.Scheme.Pointers; p != nil {
+		s.pointers = p.clone()
 	}
 	for range cfg.Scheme.Secondaries {
 		s.replicas = append(s.replicas, kvReplica{card: newCard(cl.Server.NIC, 1)})
@@ -159,7 +164,7 @@ func (s *kvSim) run(until int64) {
 
 // reset forgets what was counted so far.
 func (s *kvSim) reset() {
-	s.n = kvCounts{sentAtStart: s.card.sent}
+	s.n = kvCounts{sentAtStart: s.sent()}
 	for i := range s.threads {
 		s.threads[i].calls = 0
 	}
@@ -180,15 +185,16 @@ func hashOf(k *ycsb.Key) uint64 {
 func (s *kvSim) result() *KVResult {
 	n, d := &s.n, s.cfg.Duration
 	took := float64(d)
-	calls := float64(n.calls)
+	calls, hosts := float64(n.calls), float64(len(s.hosts))
 	r := &KVResult{
 		Calls: n.calls, Mops: calls * 1e3 / took, MeanUs: stats.Micros(s.latency.Mean()), Latency: s.latency,
 		Trips: stats.Ratio(float64(n.trips), calls), Longer: stats.Ratio(float64(len(n.longer)), calls),
 		Below7: stats.Ratio(float64(n.below7), calls), Written: stats.Ratio(float64(n.written), calls),
 		ServerPosts: stats.Ratio(float64(n.posts), calls),
 		Busy:        n.busyNs / (took * float64(len(s.threads))),
-		In:          float64(float64(n.served)*s.card.inNs) / took,
-		Out:         float64((s.card.sent-n.sentAtStart)*s.card.byteNs) / took,
+		In:          float64(float64(n.served)*s.hosts[0].inNs) / (took * hosts),
+		Out:         float64((s.sent()-n.sentAtStart)*s.hosts[0].byteNs) / (took * hosts),
+		Hits:        stats.Ratio(float64(n.hits), float64(n.gets)), Dead: stats.Ratio(float64(n.dead), float64(n.gets)),
 		FetchBytes:  stats.Ratio(float64(n.fetched), float64(n.fetches)),
 		WastedReads: stats.Ratio(float64(n.inVain), calls),
 		Events:      s.queue.done, Simulated: d, Warmup: s.cfg.Warmup,

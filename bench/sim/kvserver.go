@@ -84,6 +84,7 @@ func (s *kvSim) done(at uint32) {
 	t := &s.threads[at]
 	c := &s.clients[t.serves]
 	c.ready = true
+	s.keep(c)
 	if !c.wants {
 		s.freeNow(at)
 		return
@@ -98,7 +99,7 @@ func (s *kvSim) done(at uint32) {
 
 // send posts an answer, after other work.
 func (s *kvSim) send(at uint32, after float64) {
-	takes := after + s.cl.Client.PostNs + s.card.posts.move(at)
+	takes := after + s.cl.Client.PostNs + s.host(at).posts.move(s.poster(at))
 	s.n.busyNs += takes
 	s.schedule(s.now+ns(takes), kvReply, at, 0)
 }
@@ -111,22 +112,23 @@ func (s *kvSim) reply(at uint32) {
 	t := &s.threads[at]
 	s.n.written++
 	s.n.posts++
-	out := ns(s.card.start(s.now, float64(t.answer))) + s.far
+	card := s.host(at)
+	out := ns(card.start(s.now, float64(t.answer))) + s.far
 	s.schedule(out, kvReplied, t.serves, t.call)
 	if !s.cfg.Scheme.Waits {
 		// The thread holds the doorbell's lock until the card has taken the
 		// operation.
-		s.schedule(ns(s.card.out.free), kvFree, at, 0)
+		s.schedule(ns(card.out.free), kvFree, at, 0)
 		return
 	}
 	// The acknowledgement leaves when the other card has the answer, which has
 	// no queue: few operations reach a client.
-	s.schedule(out+ns(s.card.inNs)+s.far, kvReplyBack, at, 0)
+	s.schedule(out+ns(card.inNs)+s.far, kvReplyBack, at, 0)
 }
 
 // replyBack: the acknowledgement of an answer has come.
 func (s *kvSim) replyBack(at uint32) {
-	s.schedule(ns(s.card.receive(s.now, ackBytes)+s.cl.Client.CompletionNs), kvFree, at, 0)
+	s.schedule(ns(s.host(at).receive(s.now, ackBytes)+s.cl.Client.CompletionNs), kvFree, at, 0)
 }
 
 func (s *kvSim) free(at uint32) {

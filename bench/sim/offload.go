@@ -108,7 +108,7 @@ func (s *sim) look(c *call) float64 {
 			}
 			continue
 		}
-		n := &s.w.nodes[c.search.first+uint32(at)]
+		n := s.node(c, at)
 		work += k.NodeNs + k.LeafResultNs*float64(n.results)
 		if s.sch.Cached && !n.leaf {
 			work += s.store(c, at)
@@ -185,10 +185,11 @@ func (s *sim) read(id uint32, at uint16) {
 	case at&lineOf != 0 && !s.heads(c, at):
 		k = s.stateOfLine(c, at)
 	default:
-		k = s.writer.state(s, s.w.nodes[c.search.first+uint32(at&^lineOf)].chunk, c.walk.since)
+		k = s.writer.state(s, s.node(c, at&^lineOf).chunk, c.walk.since)
 	}
-	done := s.card.serve(s.now, readRequestBytes)
-	s.schedule(ns(s.card.reply(done, s.blockBytes(c, at)))+int64(s.latency), k, id, at)
+	card := &s.host(c).card
+	done := card.serve(s.now, readRequestBytes)
+	s.schedule(ns(card.reply(done, s.blockBytes(c, at)))+int64(s.latency), k, id, at)
 }
 
 // block: a block is at the client's card.
@@ -340,5 +341,5 @@ func (s *sim) tripsOf(c *call) uint64 {
 		}
 		return uint64(n)
 	}
-	return uint64(s.w.Height * (1 + c.walk.restarts))
+	return uint64(s.host(c).w.Height * (1 + c.walk.restarts))
 }

@@ -17,7 +17,7 @@ type turn struct {
 }
 
 // share divides the cores' time among the threads.
-func (v *server) share(s *sim, threads int) {
+func (v *server) share(s *sim, host, threads int) {
 	k := &s.cl.Server
 	v.turns = make([]turn, k.Cores)
 	excess := float64(threads)/float64(k.Cores) - 1
@@ -25,37 +25,38 @@ func (v *server) share(s *sim, threads int) {
 	for c := range v.turns {
 		v.turns[c].has = uint32(c)
 		// Slices of different cores are not in step.
-		s.schedule(s.rng.Int64N(ns(k.SliceNs)), evSlice, uint32(c), 0)
+		s.schedule(s.rng.Int64N(ns(k.SliceNs)), evSlice, uint32(host*k.Cores+c), 0)
 	}
 }
 
 // found: a request arrived at a thread, which sees it if it has the core and
 // is idle.
 func (s *sim) found(at uint32) {
-	v := &s.server.workers[at]
-	if !v.doing && s.server.turns[int(at)%s.cl.Server.Cores].has == at {
+	h, v := s.worker(at)
+	own := int(at) % s.workers
+	if !v.doing && h.server.turns[own%s.cl.Server.Cores].has == uint32(own) {
 		s.take(at, 0)
 	}
 }
 
 // take begins the next request, if there is one, after a delay.
 func (s *sim) take(at uint32, delay int64) {
-	v := &s.server.workers[at]
+	h, v := s.worker(at)
 	if v.inbox.len() == 0 {
 		return
 	}
 	v.serves = v.inbox.pop()
-	s.server.waiting--
+	h.server.waiting--
 	v.doing = true
 	v.left = ns(s.work(&s.calls[v.serves]))
 	s.n.busyNs += float64(v.left)
-	s.heartbeats.busyNs += float64(v.left)
+	h.heartbeats.busyNs += float64(v.left)
 	s.resume(at, delay)
 }
 
 // resume continues the request that a thread has begun.
 func (s *sim) resume(at uint32, delay int64) {
-	v := &s.server.workers[at]
+	_, v := s.worker(at)
 	v.ends = s.now + delay + v.left
 	v.gen++
 	s.schedule(v.ends, evPolled, at, v.gen)
@@ -63,7 +64,7 @@ func (s *sim) resume(at uint32, delay int64) {
 
 // polled: a request is done, unless its thread lost the core before.
 func (s *sim) polled(at uint32, gen uint16) {
-	v := &s.server.workers[at]
+	_, v := s.worker(at)
 	if !v.doing || v.gen != gen {
 		return
 	}
@@ -75,20 +76,22 @@ func (s *sim) polled(at uint32, gen uint16) {
 // slice gives the core to the next of its threads.
 func (s *sim) slice(core uint32) {
 	k := &s.cl.Server
-	t := &s.server.turns[core]
-	v := &s.server.workers[t.has]
+	h, own := int(core)/k.Cores, core%uint32(k.Cores)
+	first := uint32(h * s.workers) // of the host's threads
+	t := &s.hosts[h].server.turns[own]
+	_, v := s.worker(first + t.has)
 	if v.doing {
 		v.left = max(v.ends-s.now, 0)
 		v.gen++ // Its evPolled is obsolete.
 	}
-	if t.has += uint32(k.Cores); int(t.has) >= len(s.server.workers) {
-		t.has = core
+	if t.has += uint32(k.Cores); int(t.has) >= s.workers {
+		t.has = own
 	}
 	delay := ns(k.SwitchNs)
-	if v = &s.server.workers[t.has]; v.doing {
-		s.resume(t.has, delay)
+	if _, v = s.worker(first + t.has); v.doing {
+		s.resume(first+t.has, delay)
 	} else {
-		s.take(t.has, delay)
+		s.take(first+t.has, delay)
 	}
 	s.schedule(s.now+delay+ns(k.SliceNs), evSlice, core, 0)
 }

@@ -19,6 +19,9 @@ type Row struct {
 	FellBack   uint64   `json:"fell_back"`         // searches that gave up offloading
 	Lines      float64  `json:"lines"`             // of cached nodes, read by a search
 	Repairs    float64  `json:"repairs"`           // of cached nodes, by search
+	Groups     int      `json:"groups,omitempty"`  // that have a part of the objects each
+	Placing    Placing  `json:"placed_as,omitempty"`
+	Asked      float64  `json:"groups_asked,omitempty"` // by a search
 	Events     uint64   `json:"events"`
 	TookS      float64  `json:"took_s"` // of real time
 	JoinAtS    float64  `json:"join_at_s,omitempty"`
@@ -42,7 +45,7 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 	if !mix.ReadOnly() {
 		inserts = w.Spec.inserts()
 	}
-	return Row{
+	row := Row{
 		Row: bench.Row{
 			Scheme: cfg.Scheme, Transport: transport,
 			Device: "simulated: " + cl.Device, Dataset: w.Spec.Dataset,
@@ -60,6 +63,10 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 		FellBack: r.FellBack, Lines: r.Lines, Repairs: r.Repairs,
 		JoinAtS: cfg.JoinAt.Seconds(), First: cfg.First, Series: r.Series, Events: r.Events, TookS: r.Took.Seconds(),
 	}
+	if w.Spec.Groups > 1 {
+		row.Groups, row.Placing, row.Asked = w.Spec.Groups, w.Spec.Placing, w.Asked
+	}
+	return row
 }
 
 // WriteRows writes rows of one workload as a table.
@@ -67,6 +74,10 @@ func WriteRows(w io.Writer, cl *Cluster, load *Workload, rows []Row) error {
 	fmt.Fprintf(w, "simulated: cluster %s, %s\n", cl.Name, cl.About)
 	fmt.Fprintf(w, "simulated: %d objects of %s, %s; searches of scale %s read %.2f nodes and find %.2f objects\n",
 		load.Objects, load.Spec.Dataset, load.Spec.treeText(), load.Spec.Scale, load.Reads, load.Results)
+	if g := load.Spec.Groups; g > 1 {
+		fmt.Fprintf(w, "simulated: %d groups of one server each, placed as %s; a search asks %.3f, the fullest has %.3f times the mean\n",
+			g, load.Spec.Placing, load.Asked, load.Most())
+	}
 	said := map[string]bool{} // Rows differ in clients, too.
 	for _, r := range rows {
 		if !r.Backoff.IsPaper() && !said[r.Scheme] {

@@ -125,6 +125,9 @@ func Run(ctx context.Context, cfg Config, w *Workload) (*Result, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	if len(w.parts) > 0 && cfg.Mix[1] > 0 {
+		return nil, fmt.Errorf("%w: %d %% inserts in %d groups, want searches only", harness.ErrConfig, cfg.Mix[1], len(w.parts))
+	}
 	s, err := newSim(cfg, w)
 	if err != nil {
 		return nil, err
@@ -162,7 +165,7 @@ type Result struct {
 	bench.Figures
 	ByOp     map[string]bench.OpFigures
 	Clients  float64 // mean share of time that the clients' cores were busy
-	LinkOut  float64 // share of the server's link out
+	LinkOut  float64 // share of the servers' links out
 	Writer   float64 // share of time that the tree's writer was held
 	FellBack uint64  // searches that gave up offloading
 	Lines    float64 // of cached nodes, read by a search
@@ -180,15 +183,15 @@ type Result struct {
 
 func (s *sim) result(took time.Duration) *Result {
 	n, d := &s.n, s.cfg.Duration.Seconds()
-	searches := float64(n.ways[0] + n.ways[1])
+	searches, asked, hosts := float64(n.searches), float64(n.ways[0]+n.ways[1]), float64(len(s.hosts))
 	machines := float64(len(s.machines) * s.cl.Client.Cores)
 	r := &Result{
 		Figures: bench.Figures{
 			OpsPerS: float64(s.all.Count()) / d,
 			MeanUs:  stats.Micros(s.all.Mean()), P50Us: stats.Micros(s.all.Quantile(0.5)),
 			P99Us: stats.Micros(s.all.Quantile(0.99)), P999Us: stats.Micros(s.all.Quantile(0.999)),
-			CPUUtil:  min(n.busyNs/(d*1e9*float64(s.cl.Server.Cores)), 1),
-			Offload:  stats.Ratio(float64(n.ways[1]), searches),
+			CPUUtil:  min(n.busyNs/(d*1e9*hosts*float64(s.cl.Server.Cores)), 1),
+			Offload:  stats.Ratio(float64(n.ways[1]), asked),
 			Trips:    stats.Ratio(float64(n.trips), searches),
 			Reads:    stats.Ratio(float64(n.reads), searches),
 			Bytes:    stats.Ratio(n.bytes, float64(s.all.Count())),
@@ -198,7 +201,7 @@ func (s *sim) result(took time.Duration) *Result {
 		},
 		ByOp:    map[string]bench.OpFigures{},
 		Clients: n.clientNs / (d * 1e9 * machines),
-		LinkOut: (s.card.sent - n.sentAtStart) * s.card.byteNs / (d * 1e9),
+		LinkOut: (s.sent() - n.sentAtStart) * s.hosts[0].card.byteNs / (d * 1e9 * hosts),
 		Writer:  n.writerNs / (d * 1e9), FellBack: n.fellBack, Heartbeats: n.heartbeats,
 		Lines: stats.Ratio(float64(n.lines), searches), Repairs: stats.Ratio(float64(n.repairs), searches),
 		Written: stats.Ratio(float64(n.written), float64(n.ways[policy.FastMessaging]+n.inserts)),

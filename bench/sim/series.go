@@ -60,7 +60,7 @@ func (s *sim) sample() {
 		MeanUs:  stats.Ratio(stats.Micros(r.took), float64(n)), MostUs: stats.Micros(r.most),
 		// Work is counted when it begins: a request that crosses the
 		// interval's end may raise this slightly above 1.
-		CPU:     min((s.n.busyNs-r.busyNs)/ns/float64(s.cl.Server.Cores), 1),
+		CPU:     min((s.n.busyNs-r.busyNs)/ns/float64(len(s.hosts)*s.cl.Server.Cores), 1),
 		Written: stats.Ratio(float64(s.n.written-r.written), float64(n)), Moves: s.n.moves - r.moves,
 	})
 	r.ways, r.took, r.most, r.busyNs, r.written, r.moves = [2]uint64{}, 0, 0, s.n.busyNs, s.n.written, s.n.moves

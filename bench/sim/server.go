@@ -40,7 +40,7 @@ const (
 // ticker is the id that queues for a core to do a heartbeat's work.
 const ticker = ^uint32(0)
 
-func (v *server) init(s *sim) {
+func (v *server) init(s *sim, host int) {
 	k := &s.cl.Server
 	n := k.Workers
 	if n == 0 {
@@ -51,7 +51,7 @@ func (v *server) init(s *sim) {
 	v.polling = s.sch.Poll
 	v.slowdown = 1
 	if v.polling && n > k.Cores {
-		v.share(s, n)
+		v.share(s, host, n)
 	}
 	for i := range v.workers {
 		v.workers[i].since = -1 << 62
@@ -84,7 +84,8 @@ func (s *sim) answerBytes(c *call) float64 {
 
 // atServer: a request is at the server's card.
 func (s *sim) atServer(id uint32) {
-	if t := ns(s.card.serve(s.now, s.requestBytes(&s.calls[id]))); t > s.now {
+	c := &s.calls[id]
+	if t := ns(s.host(c).card.serve(s.now, s.requestBytes(c))); t > s.now {
 		s.schedule(t, evArrived, id, 0)
 		return
 	}
@@ -94,11 +95,11 @@ func (s *sim) atServer(id uint32) {
 // arrived: a request is in the server's memory.
 func (s *sim) arrived(id uint32) {
 	at := s.calls[id].worker
-	v := &s.server.workers[at]
+	h, v := s.worker(at)
 	v.inbox.push(id)
-	s.server.waiting++
+	h.server.waiting++
 	s.fetchAsked(id)
-	if s.server.turns != nil {
+	if h.server.turns != nil {
 		s.found(at)
 		return
 	}
@@ -106,7 +107,7 @@ func (s *sim) arrived(id uint32) {
 		return
 	}
 	k := &s.cl.Server
-	if s.server.polling || float64(s.now-v.since) < k.SpinNs {
+	if h.server.polling || float64(s.now-v.since) < k.SpinNs {
 		s.line(at)
 		return
 	}
@@ -116,71 +117,72 @@ func (s *sim) arrived(id uint32) {
 
 // line queues a worker for a core.
 func (s *sim) line(at uint32) {
-	v := &s.server.workers[at]
+	h, v := s.worker(at)
 	woke := v.state == waking
 	v.state = inLine
 	if woke {
 		v.left = ns(s.cl.Server.WakeNs)
 	}
-	if s.server.cores.acquire(at) {
-		s.granted(at)
+	if h.server.cores.acquire(at) {
+		s.granted(at, at/uint32(s.workers))
 	}
 }
 
-// granted: a worker or the ticker got a core of the server.
-func (s *sim) granted(at uint32) {
+// granted: a worker or the ticker got a core of a host.
+func (s *sim) granted(at, host uint32) {
 	if at == ticker {
-		s.tick()
+		s.tick(host)
 		return
 	}
-	s.server.workers[at].state = serving
+	_, v := s.worker(at)
+	v.state = serving
 	s.serve(at)
 }
 
 // serve begins the next request of a worker that has a core.
 func (s *sim) serve(at uint32) {
-	v := &s.server.workers[at]
+	h, v := s.worker(at)
 	v.serves = v.inbox.pop()
-	s.server.waiting--
+	h.server.waiting--
 	takes := s.work(&s.calls[v.serves]) + float64(v.left)
 	v.left = 0
 	s.n.busyNs += takes
-	s.heartbeats.busyNs += takes
+	h.heartbeats.busyNs += takes
 	s.schedule(s.now+ns(takes), evServed, at, 0)
 }
 
 // work is the time of a request on the core that serves it. A worker that
 // waits for the tree's writer keeps its core.
 func (s *sim) work(c *call) float64 {
-	k := &s.cl.Server
+	k, v := &s.cl.Server, &s.host(c).server
 	takes, answer := k.RequestNs, s.answerBytes(c)
 	if s.sch.TCP {
 		takes += s.cl.TCP.ServerNs + s.cl.TCP.ByteNs*(s.requestBytes(c)+answer)
 	} else {
 		takes += k.ByteNs * answer
 	}
-	if s.server.polling {
+	if v.polling {
 		takes += k.PollNs
 	}
 	if c.insert >= 0 {
-		return takes*s.server.slowdown + s.writer.hold(s, c.insert)
+		return takes*v.slowdown + s.writer.hold(s, c.insert)
 	}
 	takes += k.NodeNs*float64(c.search.nodes) + k.ResultNs*float64(c.search.results)
-	return takes * s.server.slowdown
+	return takes * v.slowdown
 }
 
 // served: a request is done: its answer goes out, and the worker serves the
 // next request, or sleeps.
 func (s *sim) served(at uint32) {
-	v := &s.server.workers[at]
+	h, v := s.worker(at)
 	s.respond(v.serves)
 	if v.inbox.len() > 0 {
 		s.serve(at)
 		return
 	}
 	v.state, v.since = asleep, s.now
-	if next, ok := s.server.cores.release(); ok {
-		s.granted(next)
+	if next, ok := h.server.cores.release(); ok {
+		s.granted(next, at/uint32(s.workers))
 	}
 }
 
@@ -189,16 +191,17 @@ func (s *sim) respond(id uint32) {
 	if s.left(id) {
 		return
 	}
-	bytes := s.answerBytes(&s.calls[id])
+	c := &s.calls[id]
+	h, bytes := s.host(c), s.answerBytes(c)
 	s.n.bytes += bytes
 	s.n.outBytes += bytes
-	s.heartbeats.bytes += bytes
-	s.heartbeats.served++
+	h.heartbeats.bytes += bytes
+	h.heartbeats.served++
 	if s.fetches {
-		s.schedule(ns(s.card.post(s.now)), evPosted, id, s.calls[id].fetch.callNumber())
+		s.schedule(ns(h.card.post(s.now)), evPosted, id, c.fetch.callNumber())
 		return
 	}
-	s.schedule(ns(s.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, 0)
+	s.schedule(ns(h.card.start(s.now, bytes))+int64(s.latency), evAnswer, id, 0)
 }
 
 // serverThreads is how many of the server's workers can run at once.

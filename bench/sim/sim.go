@@ -11,7 +11,7 @@ import (
 
 // The kinds of events, by the path of a request.
 const (
-	evThought      kind = iota // call: its pause ends
+	evThought      kind = iota // call, a caller's first: its pause ends
 	evRan                      // call: its work on a client core is done
 	evAtServer                 // call: the request is at the server's card
 	evArrived                  // call: it is in the server's memory
@@ -32,8 +32,8 @@ const (
 	evHereTorn                 // the same
 	evHereMoved                // the same
 	evHereStale                // the same
-	evHeartbeatDue             // a heartbeat is due
-	evTicked                   // the server's work for it is done
+	evHeartbeatDue             // host: a heartbeat is due
+	evTicked                   // host: its work for it is done
 	evHeartbeat                // client, sub slot: it is in the client's mailbox
 	evAcked                    // call: its request's acknowledgement is at the client's card
 	evFetch                    // call: a fetch, or a request for a written answer, is at the server's card
@@ -54,15 +54,15 @@ type sim struct {
 	fetches bool // scheme fetch
 	rng     *rand.Rand
 
-	calls      []call
-	clients    []client
-	machines   []machine
-	card       card // the server's
-	server     server
-	writer     writer
-	heartbeats heartbeats
-	series     series
-	shown      shown // a policy's view of a search
+	calls    []call   // of each caller one for each host, see hosts.go
+	callers  []caller // as many as clients have requests in flight
+	clients  []client
+	machines []machine
+	hosts    []host
+	workers  int    // of each host
+	writer   writer // with one host
+	series   series
+	shown    shown // a policy's view of a search
 
 	clock   func() time.Time // the clock of policies
 	latency time.Duration    // one way, see Fabric
@@ -74,7 +74,8 @@ type sim struct {
 
 // counts counts since the warm-up.
 type counts struct {
-	ways                  [2]uint64 // searches finished, by path
+	ways                  [2]uint64 // searches finished, by path, of each group
+	searches              uint64
 	inserts               uint64
 	reads, torn, restarts uint64
 	lines, repairs        uint64 // of cached nodes
@@ -112,8 +113,8 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	s := &sim{
 		cfg: cfg, cl: cl, w: w, sch: sch, fetches: sch.Fetch,
 		rng:     rand.New(rand.NewPCG(cfg.Seed, 0x73696d)),
-		clients: make([]client, cfg.Clients),
-		calls:   make([]call, cfg.Clients*cfg.InFlight),
+		hosts:   make([]host, max(len(w.parts), 1)),
+		callers: make([]caller, cfg.Clients*cfg.InFlight),
 		latency: time.Duration(cl.Fabric.LatencyNs),
 		all:     latency.New(),
 		byOp:    [2]*latency.Distribution{latency.New(), latency.New()},
@@ -128,15 +129,20 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		serverNIC, clientNIC = nic, nic
 		s.latency = time.Duration(cl.TCP.LatencyNs)
 	}
-	s.card = newCard(serverNIC, cl.serverThreads(cfg.Clients))
+	n := len(s.hosts)
+	s.clients, s.calls = make([]client, n*cfg.Clients), make([]call, n*len(s.callers))
+	for i := range s.hosts {
+		s.hosts[i].card = newCard(serverNIC, cl.serverThreads(cfg.Clients))
+		s.hosts[i].w = w.part(i)
+	}
 	for range min(cl.Client.Machines, cfg.Clients) {
 		s.machines = append(s.machines, machine{
-			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC, cl.Client.Cores), group: policy.NewGroup(),
+			cores: cores{free: cl.Client.Cores}, card: newCard(clientNIC, cl.Client.Cores), groups: newGroups(n),
 		})
 	}
 	for i := range s.clients {
 		c := &s.clients[i]
-		g, seed := s.machines[i%len(s.machines)].group, cfg.Seed+uint64(i)
+		g, seed := s.machines[i/n%len(s.machines)].groups[i%n], cfg.Seed+uint64(i)
 		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
 		if sch.Fetch && !cfg.FetchAll {
 			r := ways.NewRule(seed)
@@ -145,25 +151,34 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
 	s.makeCaches()
-	s.server.init(s)
-	for i := range s.calls {
-		c := &s.calls[i]
-		c.client = uint32(i / cfg.InFlight)
-		c.machine = c.client % uint32(len(s.machines))
-		c.worker = c.client % uint32(len(s.server.workers))
-		c.next = s.rng.Uint32N(uint32(len(w.searches)))
-		if sch.Fetch {
-			c.fetch = &fetch{size: newFetchSize(), rule: s.clients[c.client].rule}
+	for i := range s.hosts {
+		s.hosts[i].server.init(s, i)
+	}
+	s.workers = len(s.hosts[0].server.workers)
+	for i := range s.callers {
+		client := i / cfg.InFlight
+		next := s.rng.Uint32N(uint32(len(w.searches)))
+		for h := range s.hosts {
+			c := &s.calls[i*n+h]
+			c.client, c.host = uint32(client*n+h), uint32(h)
+			c.machine = uint32(client % len(s.machines))
+			c.worker = uint32(h*s.workers + client%s.workers)
+			c.next = next
+			if sch.Fetch {
+				c.fetch = &fetch{size: newFetchSize(), rule: s.clients[c.client].rule}
+			}
 		}
 		// Callers begin within a tenth of a millisecond, not at once.
 		at := s.rng.Int64N(1e5)
-		if cfg.JoinAt > 0 && int(c.client) >= cfg.First {
+		if cfg.JoinAt > 0 && client >= cfg.First {
 			at += int64(cfg.Warmup + cfg.JoinAt)
 		}
-		s.schedule(at, evThought, uint32(i), 0)
+		s.schedule(at, evThought, uint32(i*n), 0)
 	}
 	if !sch.TCP && !sch.Fetch { // Clients fetch the heartbeat's data with answers.
-		s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, 0, 0)
+		for i := range s.hosts {
+			s.schedule(int64(cl.Heartbeat.IntervalNs), evHeartbeatDue, uint32(i), 0)
+		}
 	}
 	return s, nil
 }
@@ -212,9 +227,9 @@ func (s *sim) handle(e *event) {
 	case evHere, evHereTorn, evHereMoved, evHereStale:
 		s.here(e.id, e.sub, e.kind)
 	case evHeartbeatDue:
-		s.sendHeartbeats()
+		s.sendHeartbeats(e.id)
 	case evTicked:
-		s.ticked()
+		s.ticked(e.id)
 	case evHeartbeat:
 		s.heartbeatArrived(e.id, e.sub)
 	case evAcked:
@@ -234,7 +249,7 @@ func (s *sim) handle(e *event) {
 
 // reset forgets what was measured so far.
 func (s *sim) reset() {
-	s.n = counts{sentAtStart: s.card.sent}
+	s.n = counts{sentAtStart: s.sent()}
 	s.all.Reset()
 	s.byOp[0].Reset()
 	s.byOp[1].Reset()

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/catfish-index/catfish/bench"
@@ -21,7 +22,7 @@ var ErrWorkload = fmt.Errorf("%w: workload", harness.ErrConfig)
 type Spec struct {
 	Dataset   string // a name or file that package datasets opens
 	Objects   int    // of a generator
-	Scale     string // 1e-5, 1e-2, power, or QR0 to QR3 of the rea02 benchmark
+	Scale     string // 1e-5, 1e-2, power, 0.01deg, or QR0 to QR3 of the rea02 benchmark
 	NodeBytes int
 	Strategy  rstar.Strategy
 	// Inserted is the share of the objects, the last ones, that are
@@ -30,6 +31,10 @@ type Spec struct {
 	// Inserts are what simulations insert; "": PaperInserts, or DataInserts
 	// where queries come from a set and so have no scale.
 	Inserts bench.Inserts
+	// Groups have a part of the objects each, by Placing, Boxes if it is empty; 0: one
+	// server has all. Only searches of several groups are simulated.
+	Groups  int
+	Placing Placing
 	Seed    uint64
 }
 
@@ -37,7 +42,7 @@ func (s Spec) inserts() bench.Inserts {
 	if s.Inserts != "" {
 		return s.Inserts
 	}
-	if _, err := datasets.ParseQuerySet(s.Scale); err == nil {
+	if _, err := datasets.ParseQuerySet(s.Scale); err == nil || strings.HasSuffix(s.Scale, "deg") {
 		return bench.DataInserts
 	}
 	return bench.PaperInserts
@@ -94,11 +99,14 @@ type Workload struct {
 	Height   int
 	Reads    float64 // mean nodes of a search
 	Results  float64 // mean objects found by one
+	Asked    float64 // mean groups that a search asks
 	Chunks   int     // one more than the highest chunk number
 	nodes    []node
 	searches []search
 	inserts  []insert
 	changes  []uint32 // chunks
+
+	parts []*Workload // of several groups, see groups.go
 }
 
 // Cache keeps workloads, since the tree takes a second and more to build. The
@@ -139,6 +147,9 @@ func newWorkload(s Spec, note func(string)) (*Workload, error) {
 }
 
 func makeWorkload(s Spec, note func(string)) (*Workload, error) {
+	if err := s.validateGroups(); err != nil {
+		return nil, err
+	}
 	src, err := bench.OpenDataset(s.Dataset, s.Objects, s.Seed)
 	if err != nil {
 		return nil, err
@@ -150,30 +161,44 @@ func makeWorkload(s Spec, note func(string)) (*Workload, error) {
 	if len(items) == 0 {
 		return nil, fmt.Errorf("%w: %s has no objects", ErrWorkload, s.Dataset)
 	}
-	tree, err := rstar.New(rstar.Options{NodeBytes: s.NodeBytes, Strategy: s.Strategy, BootID: 1})
-	if err != nil {
-		return nil, err
-	}
-	defer tree.Close()
-	loaded := len(items) - int(s.Inserted*float64(len(items)))
-	if err := tree.Load(items[:loaded]); err != nil {
-		return nil, err
-	}
-	if err := bench.InsertAll(context.Background(), tree, items[loaded:], note); err != nil {
-		return nil, err
-	}
 	queries, bounds, err := sampleQueries(s, items)
 	if err != nil {
 		return nil, err
 	}
-	w := &Workload{Spec: s, Objects: len(items)}
+	w := &Workload{Spec: s, Objects: len(items), Asked: 1}
+	if s.Groups > 1 {
+		return w, w.divide(items, bounds, queries, note)
+	}
+	return w, w.searchTree(items, queries, nil, note)
+}
+
+// searchTree builds a tree and searches it. asks says which queries ask it, nil: all, and then
+// inserts are made, too.
+func (w *Workload) searchTree(items []rstar.Item, queries []rstar.Rect, asks []bool, note func(string)) error {
+	s := w.Spec
+	tree, err := rstar.New(rstar.Options{NodeBytes: s.NodeBytes, Strategy: s.Strategy, BootID: 1})
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
+	loaded := len(items) - int(s.Inserted*float64(len(items)))
+	if err := tree.Load(items[:loaded]); err != nil {
+		return err
+	}
+	if err := bench.InsertAll(context.Background(), tree, items[loaded:], note); err != nil {
+		return err
+	}
 	r, err := newReader(tree, s.NodeBytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, q := range queries {
+	for i, q := range queries {
+		if asks != nil && !asks[i] {
+			w.searches = append(w.searches, search{})
+			continue
+		}
 		if err := w.addSearch(r, q); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	w.Height = r.h.Height
@@ -181,7 +206,17 @@ func makeWorkload(s Spec, note func(string)) (*Workload, error) {
 	for i := range w.searches {
 		w.Results += float64(w.searches[i].results) / float64(len(queries))
 	}
-	return w, w.sampleInserts(tree, r, bounds)
+	if asks != nil {
+		for i := range w.nodes {
+			w.Chunks = max(w.Chunks, int(w.nodes[i].chunk)+1)
+		}
+		return nil
+	}
+	bounds := items[0].Rect
+	for i := range items {
+		bounds = bounds.Union(items[i].Rect)
+	}
+	return w.sampleInserts(tree, r, bounds)
 }
 
 // sampleQueries draws the queries as bench run does, or takes them evenly
@@ -206,9 +241,12 @@ func sampleQueries(s Spec, items []rstar.Item) (qs []rstar.Rect, bounds rstar.Re
 		}
 		return qs[:n], bounds, nil
 	}
+	if side, ok, err := degrees(s.Scale); ok {
+		return squares(items, side, s.Seed), bounds, err
+	}
 	scale, err := datasets.ParseScale(s.Scale)
 	if err != nil {
-		return nil, bounds, fmt.Errorf("%w, or a set of queries QR0 to QR3", err)
+		return nil, bounds, fmt.Errorf("%w, a side such as 0.01deg or a set of queries QR0 to QR3", err)
 	}
 	next, err := datasets.Queries(scale, bounds, s.Seed, 0)
 	if err != nil {

@@ -31,6 +31,12 @@ type Options struct {
 	Fabric model.Fabric
 	// Workers is the number of workers per transport, 0: GOMAXPROCS.
 	Workers int
+	// WorkerCPUs are cores, one for each worker of a transport, which gets a thread of
+	// its own that only this core runs; Workers must be 0 or their number. Workers of
+	// several transports share the cores, and so may other threads. A worker that sleeps
+	// between events costs two more thread switches for each, so this is for workers that
+	// are busy or poll. Linux only.
+	WorkerCPUs []int
 	// Polling keeps workers from ever sleeping, as scheme fast-polling-cq does
 	// for each client: they poll their completion queues. Costs a core per
 	// worker.
@@ -143,6 +149,9 @@ func (o *Options) setDefaults() {
 			o.maybeOFI = true
 		}
 	}
+	if o.Workers == 0 {
+		o.Workers = len(o.WorkerCPUs)
+	}
 	if o.Workers == 0 && !o.WorkerPerConnection {
 		o.Workers = runtime.GOMAXPROCS(0)
 	}
@@ -187,6 +196,9 @@ func (o *Options) validate() error {
 	}
 	if o.WorkerPerConnection && o.Workers != 0 {
 		return fmt.Errorf("%w: %d workers and a worker per connection, want one of them", model.ErrOption, o.Workers)
+	}
+	if err := o.checkWorkerCPUs(); err != nil {
+		return err
 	}
 	if !o.WorkerPerConnection && (o.Workers < 1 || o.Workers > wire.MaxWorkers) {
 		return fmt.Errorf("%w: %d workers, want 1..%d", model.ErrOption, o.Workers, wire.MaxWorkers)

@@ -197,8 +197,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		})
 	}
 	for _, f := range s.fabrics {
-		for _, w := range f.workers.all() {
-			run(w.Run)
+		for i, w := range f.workers.all() {
+			run(s.runWorker(i, w))
 		}
 		run(f.accept)
 		run(f.reapReadChannels)

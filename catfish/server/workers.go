@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
+	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/wire"
 )
@@ -53,6 +54,44 @@ type worker struct {
 func (w *worker) close() {
 	w.Close()
 	w.heartbeats.Close()
+}
+
+// checkWorkerCPUs refuses cores that this process may not use.
+func (o *Options) checkWorkerCPUs() error {
+	n := len(o.WorkerCPUs)
+	if n == 0 {
+		return nil
+	}
+	if n != o.Workers || o.WorkerPerConnection {
+		return fmt.Errorf("%w: WorkerCPUs has %d cores for %d workers, a worker per connection: %v, want a core for each worker of a fixed number",
+			model.ErrOption, n, o.Workers, o.WorkerPerConnection)
+	}
+	for i, cpu := range o.WorkerCPUs {
+		if slices.Contains(o.WorkerCPUs[:i], cpu) {
+			return fmt.Errorf("%w: WorkerCPUs lists core %d twice", model.ErrOption, cpu)
+		}
+	}
+	avail, err := affinity.Available()
+	if err == nil {
+		err = affinity.Set(o.WorkerCPUs).Within(avail)
+	}
+	if err == nil && runtime.GOOS != "linux" {
+		err = fmt.Errorf("%w (%s)", affinity.ErrUnsupported, runtime.GOOS)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: WorkerCPUs: %w", model.ErrOption, err)
+	}
+	return nil
+}
+
+// runWorker runs one of the fixed workers of a transport, on its core if it has one.
+func (s *Server) runWorker(number int, w *worker) func(context.Context) error {
+	if len(s.opts.WorkerCPUs) == 0 {
+		return w.Run
+	}
+	return func(ctx context.Context) error {
+		return affinity.On(s.opts.WorkerCPUs[number], func() error { return w.Run(ctx) })
+	}
 }
 
 // all returns the present workers.

@@ -65,3 +65,40 @@ func Reexec(s Set) error {
 	err = syscall.Exec(exe, os.Args, os.Environ())
 	return fmt.Errorf("affinity: starting %s anew: %w", exe, err)
 }
+
+// On runs f on a thread of its own that only one core runs, and ends the thread with f. It is
+// never the process's first thread: that one's mask counts as the process's. Threads that f
+// makes Go start have the process's mask, and processes that it starts have the thread's. Errors
+// wrap ErrUnavailable, or are the system's, or f's.
+func On(cpu int, f func() error) error {
+	avail, err := Available()
+	if err != nil {
+		return err
+	}
+	if err := (Set{cpu}).Within(avail); err != nil {
+		return err
+	}
+	return on(cpu, f)
+}
+
+func on(cpu int, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() {
+			// While this goroutine waits, no other one gets the first thread.
+			done <- on(cpu, f)
+			runtime.UnlockOSThread()
+			return
+		}
+		// Locked until the goroutine ends, which ends the thread.
+		var mask unix.CPUSet
+		mask.Set(cpu)
+		if err := unix.SchedSetaffinity(0, &mask); err != nil {
+			done <- fmt.Errorf("affinity: a thread on core %d: %w", cpu, err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}

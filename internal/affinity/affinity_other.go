@@ -23,3 +23,8 @@ func Reexec(s Set) error {
 	}
 	return fmt.Errorf("%w (%s): cores %s", ErrUnsupported, runtime.GOOS, s)
 }
+
+// On returns ErrUnsupported.
+func On(cpu int, _ func() error) error {
+	return fmt.Errorf("%w (%s): a thread on core %d", ErrUnsupported, runtime.GOOS, cpu)
+}

@@ -1,5 +1,5 @@
-// Package affinity describes sets of processor cores and restarts a process
-// on one of them.
+// Package affinity describes sets of processor cores, restarts a process on one of
+// them, and runs functions on one core.
 //
 // The Go runtime counts its cores once, when the process starts, so
 // changing the mask of a running process leaves GOMAXPROCS (and every

@@ -125,7 +125,7 @@ func (f *serveFlags) noUse(transports []string) error {
 		errs = append(errs, NoUse(f.flags, with, FabricFlagNames...))
 	}
 	if !has(catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI) {
-		errs = append(errs, NoUse(f.flags, with, "workers", "polling", "worker-per-connection"))
+		errs = append(errs, NoUse(f.flags, with, "workers", "worker-cpus", "polling", "worker-per-connection"))
 	}
 	return FirstOf(errs...)
 }

@@ -24,6 +24,7 @@ type serveFlags struct {
 	config                  string
 	load                    []string
 	listen, transport, cpus string
+	workerCPUs              string
 	collections             []string
 	socketMode              string
 	keys                    string
@@ -70,7 +71,8 @@ certificates again, or logs that there is nothing to reload.`,
   catfish serve --collection countries --load countries.geojson --http :8080
   catfish serve --data-dir data --keep --collection roads --load roads.csv
   catfish serve --data-dir data --records sessions --keep-records
-  catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090`,
+  catfish serve --listen 127.0.0.1:0 --transport soft --cpus 0-1 --grpc :9090
+  catfish serve --load roads.csv --worker-cpus 2-7 --polling`,
 		Args: Args(cobra.ArbitraryArgs),
 		RunE: func(cmd *cobra.Command, more []string) error {
 			if f.config != "" {
@@ -99,6 +101,8 @@ certificates again, or logs that there is nothing to reload.`,
 		"auto (all that this machine has), or a list of shm, soft, ofi, tcp")
 	fs.IntVar(&o.Workers, "workers", 0, "worker threads per transport, 0: one per core")
 	fs.StringVar(&f.cpus, "cpus", "", "cores to run on, such as 0 or 0-2,5; empty: any")
+	fs.StringVar(&f.workerCPUs, "worker-cpus", "", "cores of --cpus, such as 1-3: a worker of each transport for each, with a thread of its own that\n"+
+		"only this core runs; instead of --workers; for workers that are busy or poll; empty: workers run anywhere")
 	fs.BoolVar(&o.Polling, "polling", false,
 		"workers poll and never sleep (scheme fast-polling-cq); costs a core each")
 	fs.BoolVar(&o.WorkerPerConnection, "worker-per-connection", false,

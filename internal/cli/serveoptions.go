@@ -9,6 +9,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/daemon"
+	"github.com/catfish-index/catfish/internal/affinity"
 )
 
 // options checks the flags.
@@ -65,6 +66,9 @@ func (f *serveFlags) serverOptions(a *App, o *catfish.ServerOptions) (err error)
 	if o.WorkerPerConnection && o.Workers != 0 {
 		return BadUsage("--workers %d with --worker-per-connection, want one of them", o.Workers)
 	}
+	if err := f.setWorkerCPUs(o); err != nil {
+		return err
+	}
 	if len(f.collections) == 0 {
 		f.collections = []string{catfish.DefaultCollection}
 	}
@@ -102,12 +106,25 @@ func (f *serveFlags) serverOptions(a *App, o *catfish.ServerOptions) (err error)
 	return nil
 }
 
+// setWorkerCPUs reads --worker-cpus. The server refuses cores that it may not use.
+func (f *serveFlags) setWorkerCPUs(o *catfish.ServerOptions) error {
+	cpus, err := affinity.Parse(f.workerCPUs)
+	if err != nil {
+		return BadUsage("--worker-cpus: %w", err)
+	}
+	if len(cpus) > 0 && (o.WorkerPerConnection || o.Workers != 0) {
+		return BadUsage("--worker-cpus %s with --workers or --worker-per-connection, want one of them: it has a worker for each core", cpus)
+	}
+	o.WorkerCPUs = cpus
+	return nil
+}
+
 // flagOf has the flags of options of package daemon.
 var flagOf = strings.NewReplacer(
 	"GRPC.Addr", "--grpc", "HTTP.Addr", "--http", "HTTP.URL", "--http-url", "HTTP.Origin", "--http-cors",
 	"HTTP.Basemap", "--http-basemap", "HTTP.TileBytes", "--http-tiles", "Metrics.Addr", "--metrics",
 	"Server.MemoryLimit", "--memory-limit", "Group.TLS.CA", "--coordinator-ca", "Group.TLS.Cert", "--coordinator-cert",
-	"Group.TLS.Key", "--coordinator-key", "Group.KeyFile", "--member-key-file", "Group.MemberCA", "--member-ca", "Server.Keys", "--keys",
+	"Group.TLS.Key", "--coordinator-key", "Group.KeyFile", "--member-key-file", "Group.MemberCA", "--member-ca", "Server.Keys", "--keys", "WorkerCPUs", "--worker-cpus",
 	"TLS.Cert", "--tls-cert", "Group.Name", "--group", "Group.Node", "--node", "Group.Coordinators", "--coordinators",
 	"Group.MinInSync", "--min-in-sync", "Group.LaneTransport", "--lane-transport", "Group.LaneRing", "--lane-ring",
 	"Server.DataDir", "--data-dir", "TLS.Key", "--tls-key", "TLS.ClientCA", "--tls-client-ca",

@@ -19,6 +19,7 @@ import (
 	"github.com/catfish-index/catfish/bench/report"
 	"github.com/catfish-index/catfish/bench/sim"
 	"github.com/catfish-index/catfish/internal/cli"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -42,6 +43,9 @@ type simFlags struct {
 	joinAt   time.Duration
 	first    int
 	table    bool
+	scaleOut bool
+	groups   int
+	placing  string
 	figure   string
 	fit      string
 	check    string
@@ -71,7 +75,11 @@ alone, in an instant: what one request takes by its bytes. With --fit it searche
 explain rows of 'catfish bench run --json', or with --fit paper the paper's
 marked numbers, and prints them as lines for the cluster's file. --check
 compares such rows with what the cluster, as it is, gives. Rows of one set-up
-count as their median.`,
+count as their median.
+
+With --groups several servers have a part of the data each, by boxes' places or by
+features' ids, and a client asks those that may have an answer. --scale-out prints
+throughput with 1, 2, 3, 4 and 8 groups, for small searches, features and gets by id.`,
 		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
   catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out
@@ -79,6 +87,8 @@ count as their median.`,
   catfish bench sim --print-cluster modern > mine.toml
   catfish bench sim --cluster ./mine.toml --scheme fast,cost
   catfish bench sim --cluster modern --figure 9
+  catfish bench sim --groups 3 --scheme fast,offload,cost --clients 1024
+  catfish bench sim --scale-out --json scale-out.jsonl
   catfish bench sim --cluster thismachine --fit rows.jsonl`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,7 +105,7 @@ count as their median.`,
 	fs.StringVar(&f.spec.Dataset, "dataset", "uniform", "uniform, skewed, rea02-like, california or a file")
 	fs.IntVar(&f.spec.Objects, "objects", 2_000_000, "how many objects a generator makes")
 	fs.StringVar(&f.spec.Scale, "scale", "1e-5",
-		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, or QR0 to QR3 of the rea02 benchmark")
+		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, squares around objects (0.01deg), or QR0 to QR3 of the rea02 benchmark")
 	fs.StringVar(&f.mix, "mix", "search=100", "operations in percent: search, insert")
 	insertsFlag(c, &f.inserts)
 	fs.DurationVar(&f.duration, "duration", time.Second, "simulated time that is measured; with --table, --fit and --check 200ms unless given")
@@ -106,6 +116,10 @@ count as their median.`,
 	fs.StringVar(&f.plots, "plots", "", "directory for plots over time, as SVG; needs --sample and one number of clients")
 	fs.DurationVar(&f.joinAt, "join-at", 0, "all but --first clients begin so long after the warm-up")
 	fs.IntVar(&f.first, "first", 1, "clients that are there from the beginning, with --join-at")
+	fs.IntVar(&f.groups, "groups", 1, "groups of one server each that have a part of the data, 1 to 64; searches only")
+	fs.StringVar(&f.placing, "place", string(sim.Boxes), "with --groups: boxes, by place, or features, by id")
+	fs.BoolVar(&f.scaleOut, "scale-out", false, fmt.Sprintf("throughput by the number of groups; of %d objects unless --objects says otherwise", sim.ScaleOutObjects))
+	cli.Complete(c, "place", string(sim.Boxes), string(sim.Features))
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
 	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
@@ -151,7 +165,7 @@ func (f *simFlags) open() (*sim.Cluster, error) {
 
 // special reports whether the call compares, instead of only simulating.
 func (f *simFlags) special() bool {
-	return f.table || f.figure != "" || f.fit != "" || f.check != ""
+	return f.table || f.scaleOut || f.figure != "" || f.fit != "" || f.check != ""
 }
 
 func btoi(b bool) int {
@@ -164,8 +178,8 @@ func btoi(b bool) int {
 // benchSim is one call of bench sim. It opens the output of the rows first, as
 // bench run does.
 func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) error {
-	if btoi(f.table)+btoi(f.figure != "")+btoi(f.fit != "")+btoi(f.check != "") > 1 {
-		return cli.BadUsage("--table, --figure, --fit and --check are four things, want one of them")
+	if btoi(f.table)+btoi(f.scaleOut)+btoi(f.figure != "")+btoi(f.fit != "")+btoi(f.check != "") > 1 {
+		return cli.BadUsage("--table, --scale-out, --figure, --fit and --check are five things, want one of them")
 	}
 	if f.figure != "" && f.figure != "9" {
 		return cli.BadUsage("--figure is %q, want 9: --table has the others", f.figure)
@@ -185,6 +199,12 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 		return err
 	}
 	f.spec = cl.Spec(f.spec.Dataset, f.spec.Objects, f.spec.Scale, f.seed)
+	if f.groups < 1 || f.groups > placement.MaxGroups {
+		return cli.BadUsage("--groups is %d, want 1 to %d", f.groups, placement.MaxGroups)
+	}
+	if f.groups > 1 {
+		f.spec.Groups, f.spec.Placing = f.groups, sim.Placing(f.placing)
+	}
 	if cmd.Flags().Changed("inserts") {
 		f.spec.Inserts = f.inserts
 	}
@@ -195,7 +215,7 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 		f.duration = 200 * time.Millisecond
 	}
 	if f.plots != "" && (f.sample <= 0 || len(f.clients) != 1 || f.special()) {
-		return cli.BadUsage("--plots needs --sample and one number of --clients, and none of --table, --figure, --fit and --check")
+		return cli.BadUsage("--plots needs --sample and one number of --clients, and none of --table, --scale-out, --figure, --fit and --check")
 	}
 	var configs []sim.Config
 	if !f.special() {
@@ -209,6 +229,8 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	}
 	defer o.Close()
 	switch {
+	case f.scaleOut:
+		return a.simScaleOut(ctx, cmd, f, cl, o)
 	case f.table:
 		return a.simTable(ctx, f, cl, o)
 	case f.figure != "":
@@ -234,8 +256,14 @@ func (f *simFlags) noUse(fs *pflag.FlagSet) error {
 	}
 	var errs []error
 	if f.special() {
-		errs = append(errs, cli.NoUse(fs, "with --table, --figure, --fit or --check", "scheme", "clients", "in-flight",
-			"dataset", "scale", "mix", "warmup", "sample", "join-at", "first"))
+		errs = append(errs, cli.NoUse(fs, "with --table, --scale-out, --figure, --fit or --check", "scheme", "clients", "in-flight",
+			"dataset", "scale", "mix", "warmup", "sample", "join-at", "first", "groups"))
+	}
+	if f.groups == 1 {
+		errs = append(errs, cli.NoUse(fs, "without --groups", "place"))
+	}
+	if f.scaleOut {
+		errs = append(errs, cli.NoUse(fs, "with --scale-out", "duration", "backoff-n", "threshold", "predictor"))
 	}
 	if f.figure != "" || f.check != "" || f.fit != "" && f.fit != "paper" {
 		errs = append(errs, cli.NoUse(fs, "with --figure, --check or --fit FILE", "objects", "seed"))
@@ -263,7 +291,7 @@ func (f *simFlags) checkKnobs(fs *pflag.FlagSet) error {
 		}
 	}
 	if f.special() && fs.Changed("inserts") {
-		return cli.BadUsage("--inserts with --table, --figure, --fit or --check: the paper's figures and the rows say what is inserted")
+		return cli.BadUsage("--inserts with --table, --scale-out, --figure, --fit or --check: the paper's figures and the rows say what is inserted")
 	}
 	if f.figure != "" {
 		for _, flag := range []string{"strategy", "insert", "backoff-n", "threshold", "predictor"} {
@@ -369,6 +397,20 @@ func writePlots(dir string, plots []report.Plot) error {
 // base is the configuration that the simulations of the paper's numbers share.
 func (f *simFlags) base(cl *sim.Cluster) sim.Config {
 	return sim.Config{Cluster: cl, Duration: f.duration, Seed: f.seed, Backoff: f.backoff}
+}
+
+// simScaleOut prints throughput by the number of groups.
+func (a *app) simScaleOut(ctx context.Context, cmd *cobra.Command, f *simFlags, cl *sim.Cluster, o *harness.Output) error {
+	objects := sim.ScaleOutObjects
+	if cmd.Flags().Changed("objects") {
+		objects = f.spec.Objects
+	}
+	rows, err := sim.ScaleOut(ctx, cl, new(sim.Cache), objects, "", f.seed, a.note)
+	err = errors.Join(err, sim.WriteScaleOutJSON(o.Rows, rows))
+	if err != nil {
+		return err
+	}
+	return sim.WriteScaleOut(o.Table, rows)
 }
 
 // simTable prints the paper's numbers beside simulated ones.

@@ -49,6 +49,31 @@ func TestBenchSim(t *testing.T) {
 	clitest.Fail(t, cli.ExitUsage, []string{"bench", "sim", "--check", file}, "row 1 is simulated")
 }
 
+// Several groups are a set-up like others; rows and table say how many groups a search asks.
+func TestBenchSimGroups(t *testing.T) {
+	args := strings.Fields("bench sim --groups 3 --place features --dataset rea02-like --objects 3000 --scale 0.1deg" +
+		" --scheme fast,cost --clients 4 --duration 2ms --warmup 1ms")
+	var r sim.Row
+	line, _, _ := strings.Cut(clitest.Succeed(t, append(args, "--json", "-")...), "\n")
+	if err := json.Unmarshal([]byte(line), &r); err != nil || r.Groups != 3 || r.Asked != 3 || r.Placing != sim.Features || r.OpsPerS <= 0 {
+		t.Errorf("%v: %s", err, line)
+	}
+	if table := clitest.Succeed(t, args...); !strings.Contains(table, "3 groups of one server each, placed as features; a search asks 3.000") {
+		t.Errorf("table:\n%s", table)
+	}
+	for args, says := range map[string]string{
+		"--groups 0":                "--groups is 0, want 1 to 64",
+		"--place boxes":             "--place does nothing without --groups",
+		"--scale-out --clients 4":   "--clients does nothing with",
+		"--scale-out --table":       "want one of them",
+		"--scale-out --groups 2":    "--groups does nothing with",
+		"--scale-out --duration 1s": "--duration does nothing with --scale-out",
+		"--groups 2 --mix search=90,insert=10 --objects 100 --duration 1ms": "10 % inserts in 2 groups",
+	} {
+		clitest.Fail(t, cli.ExitUsage, append([]string{"bench", "sim"}, strings.Fields(args)...), says)
+	}
+}
+
 func TestBenchSimPlots(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plots")
 	args := strings.Fields("bench sim --objects 20000 --duration 40ms --warmup 1ms --scheme paper,cost --sample 5ms --join-at 10ms --plots " + dir)
