@@ -483,7 +483,7 @@ func TestWatchSeveralGroups(t *testing.T) {
 	enough := make(chan struct{})
 	stands, ended := follow(ctx, f, model.WatchQuery{}, func(e model.FeatureEvent) bool {
 		if e.Resume != 0 || e.History != 0 {
-			t.Errorf("an event that says where to continue: %+v", e)
+			t.Errorf("an event with a revision of one group to continue from: %+v", e)
 		}
 		if text := string(e.Feature.Properties); text <= last[e.ID] {
 			t.Errorf("%s: %s after %s", e.ID, text, last[e.ID])
