@@ -162,6 +162,10 @@ type ServerStats struct {
 	Loading []string `json:"loading,omitempty"`
 	// Recording is nil if nothing is recorded.
 	Recording *RecordStats `json:"recording,omitempty"`
+	// Groups are the statistics of each group's primary, by its name, if several groups have
+	// the store together. The other fields are sums then, where these make sense: of
+	// processors, memory, and what collections hold; the rest is zero.
+	Groups map[string]*ServerStats `json:"groups,omitempty"`
 }
 
 // TransportStats is the state of one transport.
