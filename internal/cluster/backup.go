@@ -23,6 +23,9 @@ import (
 // askTime bounds a question to the coordinators.
 const askTime = 10 * time.Second
 
+// busyPause is between attempts at a member that sends another copy.
+const busyPause = 200 * time.Millisecond
+
 // Access is how members know who asks for copies of their stores.
 type Access struct {
 	Key    func() (string, error) // of role replica for all groups; nil: they want none
@@ -111,7 +114,16 @@ func (g *GroupCopy) fetch(ctx context.Context, groups []*node.Group, dir string,
 	o := node.Options{Group: g.Name, Key: a.Key, Logger: a.Logger, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
 		return Dial(ctx, addr, wire.StreamReplica, a.Certs)
 	}}
-	if err := node.FetchCopy(ctx, o, from.Addr, dir); err != nil {
+	err := node.FetchCopy(ctx, o, from.Addr, dir)
+	for errors.Is(err, node.ErrBusy) { // One copy is sent at a time.
+		select {
+		case <-time.After(busyPause):
+			err = node.FetchCopy(ctx, o, from.Addr, dir)
+		case <-ctx.Done():
+			return err
+		}
+	}
+	if err != nil {
 		return err
 	}
 	r, err := disk.Check(dir)
