@@ -35,6 +35,9 @@ func (k *cluster) stats(ctx context.Context) (st model.ServerStats, err error) {
 
 // addStats adds what sums make sense of. The rest is in Groups alone.
 func addStats(to, of *model.ServerStats) {
+	if of.Map != nil && (to.Map == nil || of.Map.Version > to.Map.Version) {
+		to.Map = of.Map
+	}
 	to.Version = max(to.Version, of.Version)
 	to.CPUSeconds, to.Cores, to.TCPRequests = to.CPUSeconds+of.CPUSeconds, to.Cores+of.Cores, to.TCPRequests+of.TCPRequests
 	m := &to.Memory

@@ -9,6 +9,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/placement"
 )
 
 // Statistics of several groups are those of each, and their sums; a check is made of each.
@@ -53,6 +54,9 @@ func TestStatsOfSeveralGroups(t *testing.T) {
 	}
 	if all.Tree.Nodes[0] != nodes || all.Tree.Height == 0 || st.Memory.Limit != limit || st.CPUSeconds == 0 || st.Addr != "" {
 		t.Errorf("sums: %+v", st)
+	}
+	if m := st.Map; m == nil || m.Version != 1 || len(m.Groups) != 3 || m.Groups[1].Name != "b" || m.Groups[0].Slots+m.Groups[1].Slots+m.Groups[2].Slots != placement.Slots {
+		t.Errorf("the map: %+v", m)
 	}
 	d, err := c.Collection(testFeatures)
 	if err != nil {

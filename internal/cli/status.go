@@ -89,7 +89,30 @@ func groupsText(st catfish.ServerStats, text func(catfish.ServerStats) string) s
 			b.WriteString("  " + line)
 		}
 	}
+	if m := st.Map; m != nil {
+		b.WriteString(mapText(m))
+	}
 	fmt.Fprintf(&b, "all %d groups, %.1f s of processors used, of %g cores\n", len(st.Groups), st.CPUSeconds, st.Cores)
+	return b.String()
+}
+
+// mapText says which group has how many slots, and what moves.
+func mapText(m *catfish.StoreMap) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "map of version %d, epoch %d:", m.Version, m.Epoch)
+	for i, g := range m.Groups {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " group %s has %d slots", g.Name, g.Slots)
+		if g.Frozen > 0 {
+			fmt.Fprintf(&b, " (%d frozen)", g.Frozen)
+		}
+	}
+	b.WriteByte('\n')
+	for _, v := range m.Moves {
+		fmt.Fprintf(&b, "move of %d from %s to %s: %s\n", v.Parts, v.From, v.To, v.Step)
+	}
 	return b.String()
 }
 
