@@ -26,7 +26,7 @@ const askTime = 10 * time.Second
 // busyPause is between attempts at a member that sends another copy.
 const busyPause = 200 * time.Millisecond
 
-// Access is how members know who asks for copies of their stores.
+// Access is what members want of a process that asks for copies of their stores.
 type Access struct {
 	Key    func() (string, error) // of role replica for all groups; nil: they want none
 	Certs  *certs.Server          // nil: without TLS

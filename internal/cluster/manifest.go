@@ -138,7 +138,7 @@ func (m *Manifest) write(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Check checks the copies of all groups, and calls each with what they have.
+// Check checks the copies of all groups, and calls each with the report about one.
 func (m *Manifest) Check(dir string, each func(g *GroupCopy, dir string, r disk.Report) error) error {
 	for i := range m.Groups {
 		g, of := &m.Groups[i], filepath.Join(dir, m.Groups[i].Name)
@@ -193,7 +193,7 @@ func (g *GroupCopy) measure(dir string, r disk.Report) (err error) {
 	return err
 }
 
-// lockFile is made by whoever looks at a data directory, and says nothing.
+// lockFile is made by each process that opens a data directory, and has no content.
 const lockFile = "LOCK"
 
 // sumOf is the number of bytes of all files below a directory, and their check sum: of the name, the
