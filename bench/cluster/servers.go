@@ -123,11 +123,7 @@ func (g *servers) whole(ctx context.Context) (inSync int, err error) {
 		if err := of.Whole(ctx); err != nil {
 			return 0, err
 		}
-		s, err := of.Status(ctx)
-		if err != nil {
-			return 0, err
-		}
-		inSync += len(s.InSync)
+		inSync += len(of.Members)
 	}
 	return inSync, nil
 }

@@ -145,7 +145,7 @@ func (u *users) features(path, collection string) *catfish.Features {
 }
 
 func (u *users) started() Started {
-	s := Started{Coordinator: u.g.first().Coordinator, Paths: u.g.paths(), Features: u.first.features, Transport: u.clients[OneSided].Info().Transport}
+	s := Started{Coordinator: u.g.first().Coordinator, Paths: u.g.paths(), Features: u.first.features, Transport: u.clients[Message].Info().Transport}
 	for _, of := range u.g.groups {
 		if u.g.slots != nil {
 			s.Groups = append(s.Groups, of.Name)

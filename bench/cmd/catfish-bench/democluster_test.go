@@ -78,7 +78,7 @@ func demoGroups(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	if !s.Good() || s.Acknowledged == 0 || s.WithoutWrites <= 0 || s.Killed == s.Next || s.Next == "" || s.InSync != 4 {
+	if !s.Good() || s.Acknowledged == 0 || s.WithoutWrites <= 0 || s.Killed == s.Next || s.Next == "" || s.InSync != 4 || s.Transport == "" {
 		t.Errorf("%+v", s)
 	}
 	if s.Spread["g1"] == 0 || s.Spread["g2"] == 0 || s.WritesInGap == 0 || s.Reads[cluster.OneSided] == 0 || s.Reads[cluster.Message] == 0 {
