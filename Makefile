@@ -48,8 +48,8 @@ demo: build ## a server and clients on real map data, and a page with both
 	./$(BIN)/catfish demo
 
 .PHONY: demo-cluster
-demo-cluster: build ## a group of three servers whose primary is killed: what clients notice, and that nothing is lost
-	./$(BIN)/catfish demo cluster
+demo-cluster: build ## a group of three servers whose primary is killed: what clients notice, and that nothing is lost; GROUPS=2: two groups
+	./$(BIN)/catfish demo cluster $(if $(GROUPS),--groups $(GROUPS))
 
 # Packages are tested in this order: those that take long do not wait until a
 # processor has nothing else to do. One more at a time than there are processors,

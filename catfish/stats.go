@@ -21,6 +21,12 @@ type (
 	LoadStats = model.LoadStats
 	// ServerStats is the state of a server.
 	ServerStats = model.ServerStats
+	// StoreMap says which group of servers has how much of a store, and what moves.
+	StoreMap = model.StoreMap
+	// GroupSlots are the slots of a group, of 4,096 in all.
+	GroupSlots = model.GroupSlots
+	// GroupMoves are the moves under way between two groups that are at one step.
+	GroupMoves = model.GroupMoves
 	// TransportStats is the state of one transport.
 	TransportStats = model.TransportStats
 	// WorkerStats is the state of one worker.

@@ -13,25 +13,17 @@ const readAtOnce = 500
 
 // check reads everything back.
 func (u *users) check(ctx context.Context, s *Summary) error {
-	if err := u.g.Whole(ctx); err != nil {
-		return err
-	}
-	st, err := u.g.Status(ctx)
-	if err != nil {
-		return err
-	}
-	s.InSync = len(st.InSync)
-	kept, err := u.clients[Message].Collection(keptName)
-	if err != nil {
-		return err
-	}
-	items, err := kept.Search(ctx, rstar.Rect{MinX: -1, MinY: -1, MaxX: 1e12, MaxY: 2})
-	if err != nil {
+	var err error
+	if s.InSync, err = u.g.whole(ctx); err != nil {
 		return err
 	}
 	there := map[uint64]int{}
-	for _, it := range items {
-		there[it.ID]++
+	if u.g.slots == nil {
+		if err := u.boxes(ctx, there); err != nil {
+			return err
+		}
+	} else if s.Spread, err = u.spread(ctx); err != nil {
+		return err
 	}
 	var notes []write
 	boxes := map[uint64]bool{}
@@ -59,6 +51,29 @@ func (u *users) check(ctx context.Context, s *Summary) error {
 		}
 	}
 	return nil
+}
+
+// boxes counts those of each number.
+func (u *users) boxes(ctx context.Context, there map[uint64]int) error {
+	kept, err := u.clients[Message].Collection(keptName)
+	if err != nil {
+		return err
+	}
+	items, err := kept.Search(ctx, rstar.Rect{MinX: -1, MinY: -1, MaxX: 1e12, MaxY: 2})
+	for _, it := range items {
+		there[it.ID]++
+	}
+	return err
+}
+
+// spread counts the features of each group.
+func (u *users) spread(ctx context.Context) (map[string]int, error) {
+	st, err := u.clients[Message].Stats(ctx)
+	n := map[string]int{}
+	for name, of := range st.Groups {
+		n[name] = of.Features[mapName].Records.Index.Items + of.Features[notesName].Records.Index.Items
+	}
+	return n, err
 }
 
 func (s *Summary) lose(what string) {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench/harness"
-	"github.com/catfish-index/catfish/bench/members"
 )
 
 // Config says what Demo shows.
@@ -18,7 +17,11 @@ type Config struct {
 	Map      string        // file of features
 	Duration time.Duration // of the show, without start and end
 	Seed     uint64
+	Groups   int // that have the map together, at most MaxGroups; 0 or 1: one
 }
+
+// MaxGroups bounds the processes on one machine.
+const MaxGroups = 8
 
 // MinDuration leaves time for a failover, and for the killed member to come back.
 const MinDuration = 4 * time.Second
@@ -36,7 +39,9 @@ type Show interface {
 // Started is what runs.
 type Started struct {
 	Coordinator string   `json:"coordinator"`
-	Members     []string `json:"members"` // addresses, the primary's first
+	Groups      []string `json:"groups,omitempty"` // if there are several
+	Members     []string `json:"members"`          // addresses, the primary's first
+	Paths       []string `json:"paths"`            // of reads
 	Features    int      `json:"features"`
 	Transport   string   `json:"transport"` // of the Go clients
 }
@@ -61,20 +66,22 @@ type Frame struct {
 // Summary is the whole show.
 type Summary struct {
 	Started
-	Killed string `json:"killed"` // the member that was the primary
+	Killed string `json:"killed"` // the member that was the primary, of the first group
 	Next   string `json:"next"`   // the one that took over
 	// WithoutWrites is the time from the last write that was acknowledged before the primary
-	// was killed to the first one after it.
+	// was killed to the first one after it. Of several groups: of ids of the first one.
 	WithoutWrites time.Duration  `json:"without_writes_ns"`
-	Reads         map[string]int `json:"reads"`           // answers, by path
-	ReadsInGap    map[string]int `json:"reads_in_gap"`    // of these, while no write was acknowledged
-	Failed        map[string]int `json:"failed_reads"`    // that ended with an error
-	Wrong         int            `json:"wrong_answers"`   // of reads
-	Acknowledged  int            `json:"acknowledged"`    // writes
-	Unknown       int            `json:"unknown_outcome"` // writes
-	Lost          int            `json:"lost"`            // acknowledged writes that are not there
-	Doubled       int            `json:"doubled"`         // boxes that exist more than once
-	Invented      int            `json:"invented"`        // boxes that were refused, and exist
+	WritesInGap   int            `json:"writes_in_gap"`    // of ids of other groups, acknowledged meanwhile
+	Spread        map[string]int `json:"spread,omitempty"` // of features: those of each of several groups, in the end
+	Reads         map[string]int `json:"reads"`            // answers, by path
+	ReadsInGap    map[string]int `json:"reads_in_gap"`     // of these, while no write was acknowledged
+	Failed        map[string]int `json:"failed_reads"`     // that ended with an error
+	Wrong         int            `json:"wrong_answers"`    // of reads
+	Acknowledged  int            `json:"acknowledged"`     // writes
+	Unknown       int            `json:"unknown_outcome"`  // writes
+	Lost          int            `json:"lost"`             // acknowledged writes that are not there
+	Doubled       int            `json:"doubled"`          // boxes that exist more than once
+	Invented      int            `json:"invented"`         // boxes that were refused, and exist
 	FirstLost     string         `json:"first_lost,omitempty"`
 	InSync        int            `json:"in_sync"` // members in the end
 }
@@ -90,13 +97,19 @@ func Demo(ctx context.Context, cfg Config, show Show) (_ *Summary, err error) {
 	if cfg.Duration < MinDuration {
 		return nil, fmt.Errorf("%w: duration is %v, want at least %v", harness.ErrConfig, cfg.Duration, MinDuration)
 	}
+	if cfg.Groups < 0 || cfg.Groups > MaxGroups {
+		return nil, fmt.Errorf("%w: %d groups, want 1 to %d", harness.ErrConfig, cfg.Groups, MaxGroups)
+	}
 	dir, err := os.MkdirTemp("", "catfish-demo")
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	g := &servers{Group: members.Group{Program: cfg.Program, Dir: dir}, cfg: cfg}
+	g, err := newServers(cfg, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	defer func() {
-		err = errors.Join(err, g.Stop(), os.RemoveAll(dir))
+		err = errors.Join(err, g.stop(), os.RemoveAll(dir))
 		if ctx.Err() != nil {
 			err = ErrInterrupted
 		}

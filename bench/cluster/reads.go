@@ -46,8 +46,8 @@ func (u *users) get(ctx context.Context, r *rand.Rand) {
 	a := u.areas[r.IntN(len(u.areas))]
 	q := fmt.Sprintf("/collections/%s/items?limit=1000&bbox=%.9f,%.9f,%.9f,%.9f", mapName, a.at.X()-a.half, a.at.Y()-a.half, a.at.X()+a.half, a.at.Y()+a.half)
 	var failed error
-	for _, i := range r.Perm(len(u.g.Members)) {
-		n, err := u.items(ctx, "http://"+u.g.Members[i].HTTP+q)
+	for _, i := range r.Perm(len(u.g.first().Members)) {
+		n, err := u.items(ctx, "http://"+u.g.first().Members[i].HTTP+q)
 		if err == nil {
 			u.answered(HTTP, n, min(a.want, 1000), nil)
 			return

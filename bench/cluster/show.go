@@ -24,19 +24,19 @@ func (u *users) show(ctx context.Context, to Show) (*Summary, error) {
 		last = now
 		switch at := now.Sub(began); {
 		case killed.IsZero() && at >= u.g.cfg.Duration*2/5:
-			m := u.g.ByName(s.Killed)
+			m := u.g.first().ByName(s.Killed)
 			killed = time.Now()
 			if err := m.P.Stop(syscall.SIGKILL); err != nil {
 				return nil, err
 			}
-			to.Note(fmt.Sprintf("kill -9 of the primary, %s", m.Name))
+			to.Note(fmt.Sprintf("kill -9 of the primary, %s", s.ofFirst(m.Name)))
 		case again == nil && !killed.IsZero() && at >= u.g.cfg.Duration*7/10:
-			next, err := u.g.Status(ctx)
+			next, err := u.g.first().Status(ctx)
 			if err != nil {
 				return nil, err
 			}
 			s.Next = next.Primary
-			to.Note(fmt.Sprintf("%s is the primary; %s starts again", s.Next, s.Killed))
+			to.Note(fmt.Sprintf("%s is the primary; %s starts again", s.ofFirst(s.Next), s.Killed))
 			again = make(chan error, 1)
 			go func() { again <- u.restart(ctx, s.Killed) }()
 		}
@@ -55,9 +55,9 @@ func (u *users) show(ctx context.Context, to Show) (*Summary, error) {
 
 // restart starts a member at its addresses, with what its disk has.
 func (u *users) restart(ctx context.Context, name string) error {
-	old := u.g.ByName(name)
+	old := u.g.first().ByName(name)
 	fresh := *old
-	if err := u.g.StartMember(ctx, &fresh); err != nil {
+	if err := u.g.first().StartMember(ctx, &fresh); err != nil {
 		return err
 	}
 	old.P = fresh.P // The addresses are the same.
@@ -97,7 +97,7 @@ func (u *users) frame(at time.Duration, from, to time.Time) Frame {
 		}
 	}
 	f.Writes = float64(n) / to.Sub(from).Seconds()
-	for _, path := range Paths {
+	for _, path := range u.g.paths() {
 		f.Reads[path] = float64(between(u.reads[path], from, to)) / to.Sub(from).Seconds()
 	}
 	return f
@@ -116,23 +116,27 @@ func between(all []time.Time, from, to time.Time) int {
 func (u *users) sum(s *Summary, killed time.Time) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var acks []time.Time
+	var acks, others []time.Time
 	for _, w := range u.written {
-		if w.unknown {
+		switch {
+		case w.unknown:
 			s.Unknown++
-		} else {
+		case w.box || u.g.ofFirst(noteID(w.id)):
 			acks = append(acks, w.end)
+		default:
+			others = append(others, w.end)
 		}
 	}
 	slices.SortFunc(acks, time.Time.Compare)
-	s.Acknowledged = len(acks)
+	slices.SortFunc(others, time.Time.Compare)
+	s.Acknowledged = len(acks) + len(others)
 	last, first := gap(acks, killed)
 	if first.IsZero() {
 		return errors.New("cluster: no write was acknowledged after the primary was killed")
 	}
-	s.WithoutWrites = first.Sub(last)
+	s.WithoutWrites, s.WritesInGap = first.Sub(last), between(others, last, first)
 	s.Reads, s.ReadsInGap, s.Failed = map[string]int{}, map[string]int{}, maps.Clone(u.failed)
-	for _, path := range Paths {
+	for _, path := range s.Paths {
 		slices.SortFunc(u.reads[path], time.Time.Compare)
 		s.Reads[path] = len(u.reads[path])
 		s.ReadsInGap[path] = between(u.reads[path], last, first)

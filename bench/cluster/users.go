@@ -78,7 +78,7 @@ func newUsers(ctx context.Context, g *servers) (_ *users, err error) {
 		}
 	}()
 	for path, policy := range map[string]string{Message: "fast", OneSided: "offload"} {
-		u.clients[path], err = catfish.Dial(ctx, g.Addrs(), catfish.Options{
+		u.clients[path], err = catfish.Dial(ctx, g.addrs(), catfish.Options{
 			Policy: policy, Shared: new(catfish.Shared), Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
@@ -89,10 +89,12 @@ func newUsers(ctx context.Context, g *servers) (_ *users, err error) {
 	if err := c.CreateFeatures(ctx, notesName, catfish.FeaturesOptions{}); err != nil {
 		return nil, err
 	}
-	if err := c.CreateBoxes(ctx, keptName, catfish.BoxesOptions{Keep: true}); err != nil {
-		return nil, err
+	if g.slots == nil { // Boxes are not on several groups.
+		if err := c.CreateBoxes(ctx, keptName, catfish.BoxesOptions{Keep: true}); err != nil {
+			return nil, err
+		}
 	}
-	s, err := g.Status(ctx)
+	s, err := g.first().Status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -143,9 +145,14 @@ func (u *users) features(path, collection string) *catfish.Features {
 }
 
 func (u *users) started() Started {
-	s := Started{Coordinator: u.g.Coordinator, Features: u.first.features, Transport: u.clients[OneSided].Info().Transport}
-	for _, m := range u.g.Members {
-		s.Members = append(s.Members, m.Addr)
+	s := Started{Coordinator: u.g.first().Coordinator, Paths: u.g.paths(), Features: u.first.features, Transport: u.clients[Message].Info().Transport}
+	for _, of := range u.g.groups {
+		if u.g.slots != nil {
+			s.Groups = append(s.Groups, of.Name)
+		}
+		for _, m := range of.Members {
+			s.Members = append(s.Members, m.Addr)
+		}
 	}
 	return s
 }
@@ -170,9 +177,11 @@ func (u *users) begin(ctx context.Context) {
 	for path := range u.clients {
 		start(readersOfPath, func(ctx context.Context, r *rand.Rand) { u.search(ctx, r, path) })
 	}
-	start(webReaders, u.get)
 	start(noteWriters, u.note)
-	start(1, u.box)
+	if u.g.slots == nil {
+		start(webReaders, u.get)
+		start(1, u.box)
+	}
 }
 
 func (u *users) end() {

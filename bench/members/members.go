@@ -18,17 +18,18 @@ import (
 	"github.com/catfish-index/catfish/bench/netns"
 )
 
-// Name is that of the group.
+// Name is that of a group that has no other one.
 const Name = "g"
 
 // Group is a coordinator and the members of a group. One goroutine uses it.
 type Group struct {
+	Name    string   // empty: Name
 	Program []string // the command of catfish
 	Dir     string   // has the directories of all, each by its name
 	CPUs    string   // cores of all, as taskset knows them; empty: any
 	// Net, if not nil, has a namespace for each process: 0 the coordinator, i the member ni.
 	Net         *netns.Switch
-	Coordinator string // its address, once it was started
+	Coordinator string // its address, once it was started; several groups may have one
 	Members     []*Member
 	// Patience bounds the start of a process, and the time until all members are in sync; 0:
 	// a minute.
@@ -75,6 +76,8 @@ func (g *Group) StartCoordinator(ctx context.Context) (err error) {
 	return err
 }
 
+func (g *Group) name() string { return cmp.Or(g.Name, Name) }
+
 // Add adds a member, which is not started.
 func (g *Group) Add() *Member {
 	m := &Member{Name: fmt.Sprintf("n%d", len(g.Members)+1), at: len(g.Members) + 1}
@@ -84,7 +87,7 @@ func (g *Group) Add() *Member {
 
 // StartMember starts a member of the group, again perhaps, and waits until it listens.
 func (g *Group) StartMember(ctx context.Context, m *Member, args ...string) error {
-	return g.StartMemberOf(ctx, Name, m, args...)
+	return g.StartMemberOf(ctx, g.name(), m, args...)
 }
 
 // StartMemberOf is StartMember of one of several groups.
@@ -165,6 +168,7 @@ func (g *Group) Command(ctx context.Context, args ...string) ([]byte, error) {
 
 // Status is a part of 'cluster status --json'.
 type Status struct {
+	Name    string   `json:"name"`
 	Primary string   `json:"primary"`
 	InSync  []string `json:"in_sync"`
 }
@@ -178,13 +182,14 @@ func (g *Group) Status(ctx context.Context) (Status, error) {
 	if err == nil {
 		err = json.Unmarshal(out, &all)
 	}
-	if err == nil && len(all.Groups) != 1 {
-		err = fmt.Errorf("members: %d groups, want 1", len(all.Groups))
+	i := slices.IndexFunc(all.Groups, func(s Status) bool { return s.Name == g.name() })
+	if err == nil && i < 0 {
+		err = fmt.Errorf("members: no group %q", g.name())
 	}
 	if err != nil {
 		return Status{}, err
 	}
-	return all.Groups[0], nil
+	return all.Groups[i], nil
 }
 
 // Whole waits until all members are in sync.

@@ -209,12 +209,8 @@ func notRouted(what string) error {
 // notRoutedKind is notRouted of a kind of request.
 func notRoutedKind(k fastmsg.Kind) error {
 	switch k {
-	case wire.KindStats:
-		return notRouted("statistics of one server")
-	case wire.KindCheck:
-		return notRouted("checks")
 	case wire.KindBackup:
-		return notRouted("backups")
+		return notRouted("backups by servers; 'catfish backup --coordinators' makes one of all groups")
 	case wire.KindSwap:
 		return notRouted("swapping names, which is at one moment for all clients,")
 	}

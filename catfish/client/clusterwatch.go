@@ -14,8 +14,8 @@ import (
 //
 // Each group is watched, and gives its events when the caller takes them. The events of an id
 // come in the order of its writes, since one group has it. Between groups there is no order, and
-// a revision of one says nothing about another, so events have no Resume, and a watch with From
-// is refused.
+// a revision of one says nothing about another, so in place of a Resume events have a Position,
+// with the Resume of each group (position.go), and a watch with From is refused.
 //
 // If the map changes, an id's new group might give an event before the last ones of its old
 // group have come. So the watch ends with ErrLagged, as one that cannot continue: the caller
@@ -23,11 +23,18 @@ import (
 
 func (r *clusterFeatures) Watch(ctx context.Context, q *model.WatchQuery, yield func(model.FeatureEvent) bool) error {
 	if q.From != 0 || q.History != 0 {
-		return notRouted("a watch from a revision, which is one group's,")
+		return notRouted("a watch from a revision, which is one group's; a Position is of all,")
+	}
+	from, err := parsePosition(q.Position)
+	if err != nil {
+		return err
 	}
 	stood := false
-	err := r.k.byMap(ctx, func(v *view) error {
-		err := r.watch(ctx, v, q, yield, &stood)
+	err = r.k.byMap(ctx, func(v *view) error {
+		err := from.fits(v)
+		if err == nil {
+			err = r.watch(ctx, v, q, from, yield, &stood)
+		}
 		if stood && moved(err) {
 			return fmt.Errorf("%w: slots have moved between groups: search again", model.ErrLagged)
 		}
@@ -39,15 +46,16 @@ func (r *clusterFeatures) Watch(ctx context.Context, q *model.WatchQuery, yield 
 // groupsWatch is a watch of several groups.
 type groupsWatch struct {
 	mu     sync.Mutex
+	at     *position // how far each group is
 	yield  func(model.FeatureEvent) bool
 	ended  bool          // yield wants no more
 	absent int           // groups whose watch does not stand yet
 	stands chan struct{} // closed when all stand
 }
 
-func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuery, yield func(model.FeatureEvent) bool, stood *bool) error {
+func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuery, from *position, yield func(model.FeatureEvent) bool, stood *bool) error {
 	groups := v.having()
-	w := &groupsWatch{yield: yield, absent: len(groups), stands: make(chan struct{})}
+	w := &groupsWatch{at: &position{v.epoch, make([]groupPosition, len(groups))}, yield: yield, absent: len(groups), stands: make(chan struct{})}
 	caller := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,18 +68,25 @@ func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuer
 		case <-stop:
 		}
 	})
-	err := r.k.askAll(ctx, v, groups, true, func(ctx context.Context, _ int, c *connection) error {
-		first := true
-		err := r.at(c).Watch(ctx, q, func(e model.FeatureEvent) bool {
-			e.Resume, e.History = 0, 0
+	err := r.k.askAll(ctx, v, groups, true, func(ctx context.Context, n int, c *connection) error {
+		first, q := true, *q
+		if q.Position = ""; from != nil {
+			q.From, q.History = from.groups[n].resume, from.groups[n].history
+		}
+		err := r.at(c).Watch(ctx, &q, func(e model.FeatureEvent) bool {
 			if first {
 				first = false
-				return w.standing(ctx, e, stood)
+				return w.standing(ctx, n, e, stood)
 			}
-			return w.give(v, e)
+			return w.give(v, n, e)
 		})
 		if err == nil {
 			cancel() // The caller wants no more.
+		}
+		if failed := (*model.WatchError)(nil); errors.As(err, &failed) {
+			w.mu.Lock()
+			w.pass(n, &failed.Event)
+			w.mu.Unlock()
 		}
 		return err
 	})
@@ -79,6 +94,9 @@ func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuer
 	under.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if failed := (*model.WatchError)(nil); errors.As(err, &failed) {
+		failed.Event.Position = w.at.text() // after the last event that another group has given
+	}
 	select {
 	case <-v.over:
 		if !w.ended && caller.Err() == nil {
@@ -97,13 +115,20 @@ func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuer
 	return err
 }
 
+// pass notes how far group n is after an event. The caller has locked mu.
+func (w *groupsWatch) pass(n int, e *model.FeatureEvent) {
+	w.at.groups[n] = groupPosition{e.History, e.Resume}
+	e.Resume, e.History = 0, 0
+}
+
 // standing is called with the first event of each group, a Progress. When all groups are
 // watched the caller gets one.
-func (w *groupsWatch) standing(ctx context.Context, e model.FeatureEvent, stood *bool) bool {
+func (w *groupsWatch) standing(ctx context.Context, n int, e model.FeatureEvent, stood *bool) bool {
 	w.mu.Lock()
+	w.pass(n, &e)
 	if w.absent--; w.absent == 0 {
 		*stood = true
-		e.Revision = 0
+		e.Revision, e.Position = 0, w.at.text()
 		w.ended = !w.yield(e)
 		close(w.stands)
 	}
@@ -119,7 +144,7 @@ func (w *groupsWatch) standing(ctx context.Context, e model.FeatureEvent, stood 
 }
 
 // give gives an event, unless the map has changed.
-func (w *groupsWatch) give(v *view, e model.FeatureEvent) bool {
+func (w *groupsWatch) give(v *view, n int, e model.FeatureEvent) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	select {
@@ -127,9 +152,14 @@ func (w *groupsWatch) give(v *view, e model.FeatureEvent) bool {
 		return false
 	default:
 	}
+	if w.ended {
+		return false
+	}
 	if e.Kind == query.Progress {
 		e.Revision = 0
 	}
-	w.ended = w.ended || !w.yield(e)
+	w.pass(n, &e)
+	e.Position = w.at.text()
+	w.ended = !w.yield(e)
 	return !w.ended
 }

@@ -38,10 +38,10 @@
 //
 // Several groups that have one store together:
 //
-//	cluster.go          a connection to each group; clustermanage.go: collections
+//	cluster.go          a connection to each group; clustermanage.go: collections; clusterstats.go
 //	clustermap.go       requests by one map; groupmap.go: which group has an id
 //	epochs.go           by which map a connection asks
-//	clusterfeatures.go  places; clustersearch.go, clusterwatch.go
+//	clusterfeatures.go  places; clustersearch.go, clusterwatch.go, position.go
 //	clusterrecords.go   records
 //
 // Reads and writes of all kinds of collections:

@@ -50,6 +50,9 @@ type watcher struct {
 }
 
 func (r *remoteFeatures) Watch(ctx context.Context, q *model.WatchQuery, yield func(model.FeatureEvent) bool) error {
+	if err := wire.OneServers(q); err != nil {
+		return err
+	}
 	w := &watcher{r: r, areas: wire.AreasOf(q), old: q.Old, from: q.From, history: q.History}
 	defer w.end(ctx)
 	for {

@@ -79,9 +79,13 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 	return n, nil
 }
 
-// Stats returns the server's state.
+// Stats returns the server's state. If several groups have the store together, it is that of
+// all: ServerStats.Groups.
 func (c *Client) Stats(ctx context.Context) (model.ServerStats, error) {
 	var st model.ServerStats
+	if k := c.conn.cluster; k != nil {
+		return k.stats(ctx)
+	}
 	b, err := c.request(ctx, wire.KindStats, func(*session) (*openSlab, []byte, error) { return nil, nil, nil })
 	if err != nil {
 		return st, err
@@ -95,6 +99,9 @@ func (c *Client) Stats(ctx context.Context) (model.ServerStats, error) {
 // Check makes the server check a tree, of boxes or features. Writers wait meanwhile. The
 // error wraps rstar.ErrCheck if the tree is damaged.
 func (c *Client) Check(ctx context.Context) error {
+	if k := c.conn.cluster; k != nil {
+		return k.check(ctx, c.collection)
+	}
 	_, err := c.write(ctx, wire.KindCheck, 0, func(b []byte) []byte { return b })
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/metrics"
 	"github.com/catfish-index/catfish/internal/mover"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/store/disk"
@@ -347,7 +348,20 @@ func (d *Daemon) groupMember() metrics.Member {
 		return metrics.Member{Group: d.o.Group.Name, Node: d.o.Group.Node, Role: roleLearner}
 	}
 	s := n.Stats()
-	return metrics.Member{Group: s.Group.Name, Node: d.o.Group.Node, Role: d.groupHello().Role, Stats: &s}
+	return metrics.Member{Group: s.Group.Name, Node: d.o.Group.Node, Role: d.groupHello().Role, Stats: &s, Map: d.presentMap()}
+}
+
+// presentMap is the map of several groups, nil: this group has a store of its own.
+func (d *Daemon) presentMap() *placement.Map {
+	c := d.group.cluster.Load()
+	if c == nil {
+		return nil
+	}
+	m, err := placement.Decode(c.Map) // It was encoded by clusterOf.
+	if err != nil {
+		d.log.Warn("the map of groups cannot be shown", "error", err)
+	}
+	return m
 }
 
 // ready says why this server should get no requests yet. A member should when it is in sync:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/certs"
+	"github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/wire"
 )
@@ -18,9 +19,6 @@ import (
 // How members of a group know each other. The one that is asked wants a key of role replica
 // for its group, and with Group.MemberCA a certificate; the one that asks wants a certificate
 // of the address that it has dialled.
-
-// memberProtocol is what certificates are shown for: not for HTTP, nor gRPC.
-const memberProtocol = "catfish-member"
 
 // openMembers reads the files that members need.
 func (d *Daemon) openMembers() (err error) {
@@ -104,16 +102,7 @@ func (d *Daemon) dialMember(ctx context.Context, addr string) (net.Conn, error) 
 }
 
 func (d *Daemon) dialStream(ctx context.Context, addr string, kind uint16) (net.Conn, error) {
-	c, err := wire.DialStream(ctx, addr, kind)
-	if err != nil || d.group.certs == nil {
-		return c, err
-	}
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		c.Close()
-		return nil, err
-	}
-	return tls.Client(c, d.group.certs.Peer(host, memberProtocol)), nil
+	return cluster.Dial(ctx, addr, kind, d.group.certs)
 }
 
 // lanes accepts streams of other members.
@@ -123,7 +112,7 @@ func (d *Daemon) betweenMembers(l net.Listener) net.Listener {
 	if d.group.certs == nil {
 		return l
 	}
-	return tls.NewListener(l, d.group.certs.ConfigFor(memberProtocol))
+	return tls.NewListener(l, d.group.certs.ConfigFor(cluster.Protocol))
 }
 
 // CoordinatorTLS names PEM files for connections to coordinators.

@@ -162,6 +162,36 @@ type ServerStats struct {
 	Loading []string `json:"loading,omitempty"`
 	// Recording is nil if nothing is recorded.
 	Recording *RecordStats `json:"recording,omitempty"`
+	// Map says which groups have a store together, as this server knows it; nil: its store is
+	// its own.
+	Map *StoreMap `json:"map,omitempty"`
+	// Groups are the statistics of each group's primary, by its name, if several groups have
+	// the store together. The other fields are sums then, where these make sense: of
+	// processors, memory, and what collections hold; the rest is zero.
+	Groups map[string]*ServerStats `json:"groups,omitempty"`
+}
+
+// StoreMap says which group of servers has how much of a store, and what moves.
+type StoreMap struct {
+	Version uint64       `json:"version"`
+	Epoch   uint64       `json:"epoch"` // the version at which something had another owner last
+	Groups  []GroupSlots `json:"groups"`
+	Moves   []GroupMoves `json:"moves"`
+}
+
+// GroupSlots are the slots of a group, of 4,096 in all.
+type GroupSlots struct {
+	Name   string `json:"name"`
+	Slots  int    `json:"slots"`
+	Frozen int    `json:"frozen"` // of them: no group takes writes, since they are about to move
+}
+
+// GroupMoves are the moves under way between two groups that are at one step.
+type GroupMoves struct {
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Step  string `json:"step"`
+	Parts int    `json:"parts"` // slots, and ranges of boxes
 }
 
 // TransportStats is the state of one transport.

@@ -25,6 +25,10 @@ type WatchQuery struct {
 	// data was restored from a backup since, or begun again empty, From is a revision
 	// of other writes, and only History shows this.
 	History uint64
+	// Position is FeatureEvent.Position of the same event, if several groups of servers have
+	// the store; then From and History are 0. Empty: from now on. A program that gives all
+	// three from an event works with one server and with several groups.
+	Position string
 	// Old: events contain the feature before the write, too.
 	Old bool
 	// Progress: events of kind Progress are wanted, too. The first comes as
@@ -53,6 +57,11 @@ type FeatureEvent struct {
 	Resume uint64
 	// History of the writes to which Resume belongs: WatchQuery.History.
 	History uint64
+	// Position is the WatchQuery.Position for the events after this one, if several groups
+	// of servers have the store: text of at most 2 KiB, which says how far each group is.
+	// Resume and History are 0 then, and Revision is one of the group that has the id. From
+	// one server it is empty.
+	Position string
 	// Feature after the write. If it was deleted, its ID alone.
 	Feature Feature
 	Old     *Feature // before the write, if WatchQuery.Old and there was one
@@ -77,14 +86,18 @@ type FeatureEvent struct {
 // error is ErrLagged, in this process store.ErrSwapped, too. Over a connection the error
 // is the same if the collection was dropped and created again before that was noticed.
 //
-// Other errors: ErrUnknownCollection, if the collection is dropped;
+// If several groups of servers have the store, the events of an id come in the order of its
+// writes, and those of several ids in none. If slots move between groups, the error is
+// ErrLagged, also with a Position from before.
+//
+// Other errors: ErrQuery, if From or Position is not what an event had; ErrUnknownCollection, if the collection is dropped;
 // ErrWatchLimit, if there are too many watchers or areas; ErrBusy, if one
 // client has too many; ErrFilterCost, if a filter took too long with a feature: the
 // event that comes with the error has its ID, and the Resume to continue after this
 // event.
 func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEvent, error] {
 	return func(yield func(FeatureEvent, error) bool) {
-		last := FeatureEvent{Resume: q.From, History: q.History}
+		last := FeatureEvent{Resume: q.From, History: q.History, Position: q.Position}
 		err := f.be.Watch(ctx, &q, func(e FeatureEvent) bool {
 			if last = e; e.Kind == query.Progress && !q.Progress {
 				return true
@@ -96,7 +109,7 @@ func (f *Features) Watch(ctx context.Context, q WatchQuery) iter.Seq2[FeatureEve
 			if errors.As(err, &failed) {
 				last, err = failed.Event, failed.Err
 			}
-			yield(FeatureEvent{Area: last.Area, ID: last.ID, Revision: last.Revision, Resume: last.Resume, History: last.History}, searchAgain(err))
+			yield(FeatureEvent{Area: last.Area, ID: last.ID, Revision: last.Revision, Resume: last.Resume, History: last.History, Position: last.Position}, searchAgain(err))
 		}
 	}
 }

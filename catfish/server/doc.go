@@ -17,7 +17,7 @@
 //	peer.go         a client's connection; access.go: who may do what
 //	budgets.go, memory.go, streambounds.go   what clients may hold
 //	meter.go        requests by kind; serverload.go, cputime_*.go, descriptors_*.go: the load
-//	stats.go        Stats; record.go, recordfrom.go: the recording of requests
+//	stats.go        Stats; storemap.go: of several groups; record.go, recordfrom.go: the recording of requests
 //	member.go       a server in a group; cluster.go: a group of several
 //
 // The way of a request:

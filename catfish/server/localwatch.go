@@ -10,6 +10,9 @@ import (
 
 // watch is Watch in this process.
 func (l *localFeatures) Watch(ctx context.Context, q *model.WatchQuery, yield func(model.FeatureEvent) bool) error {
+	if err := wire.OneServers(q); err != nil {
+		return err
+	}
 	c, err := l.begin(ctx)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func (s *Server) Stats() model.ServerStats {
 		st.Transports = append(st.Transports, t)
 	}
 	st.Memory, st.Budgets = s.memory.stats(s.opts.MemoryLimit), s.budgetStats()
-	st.Recording, st.Loading = s.Recording(), s.loading()
+	st.Recording, st.Loading, st.Map = s.Recording(), s.loading(), s.storeMap()
 	if s.store.Ready() == nil {
 		counts := s.store.Stats()
 		st.Store = &counts

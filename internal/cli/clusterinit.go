@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -66,18 +67,39 @@ func (f *coordinatorFlags) with(ctx context.Context, do func(context.Context, *c
 }
 
 func newClusterInit(a *App) *cobra.Command {
-	return mapCommand(a, &cobra.Command{
-		Use:   "init GROUP[:WEIGHT]...",
+	var from string
+	c := mapCommand(a, &cobra.Command{
+		Use:   "init GROUP[:WEIGHT]... | init --from BACKUP",
 		Short: "Let several groups have one store together, before they are started",
 		Long: `Let several groups have one store together: each gets its share of 4,096 slots, by weight (1 to
 100, 1 if there is none), and with a slot the features and records whose ids fall into it.
 Do this before the groups are started; or with one group, also one that exists and has all:
-'catfish cluster add' adds others. What several groups cannot do yet is in docs/cluster.md.`,
+'catfish cluster add' adds others. What several groups cannot do yet is in docs/cluster.md.
+
+With --from it is the map of a backup of all groups (catfish backup --coordinators), for
+directories that 'catfish restore' has made of it.`,
 		Example: `  catfish cluster init g1 g2 g3 --coordinators 10.0.0.1:7120
   catfish cluster init small:1 large:3 --coordinators 10.0.0.1:7120
   catfish cluster init g1 --coordinators 10.0.0.1:7120      # which exists`,
-		Args: Args(cobra.MinimumNArgs(1)),
-	}, "", cluster.Init)
+		Args: func(_ *cobra.Command, args []string) error {
+			if (len(args) == 0) != (from != "") {
+				return BadUsage("want names of groups, or --from")
+			}
+			return nil
+		},
+	}, "", func(ctx context.Context, r cluster.Registry, groups []placement.Group) (*placement.Map, error) {
+		if from == "" {
+			return cluster.Init(ctx, r, groups)
+		}
+		m, err := cluster.ReadManifest(from)
+		if err != nil {
+			return nil, fmt.Errorf("--from: %w", err)
+		}
+		return cluster.Make(ctx, r, m.Restored())
+	})
+	c.Flags().StringVar(&from, "from", "", "backup of all groups, whose map is taken")
+	_ = c.MarkFlagDirname("from") // fails only for an unknown flag
+	return c
 }
 
 func newClusterAdd(a *App) *cobra.Command {

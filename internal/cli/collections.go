@@ -55,7 +55,7 @@ func newCollectionsList(a *App) *cobra.Command {
 				}{l})
 			}
 			st, err := cl.Stats(cmd.Context())
-			if err != nil && !errors.Is(err, catfish.ErrSeveralGroups) { // Each of their servers has its limit.
+			if err != nil {
 				return err
 			}
 			var b strings.Builder

@@ -47,3 +47,25 @@ func TestClusterTextOfLanes(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
+
+// TestBackupOfGroups: what goes with a backup of all groups, and with the map of one.
+func TestBackupOfGroups(t *testing.T) {
+	dir := t.TempDir()
+	for _, r := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"backup"}, "want NAME, of a running server, --data-dir"},
+		{[]string{"backup", "x", "--coordinators", "c:1", "--out", dir}, "want NAME, of a running server, --data-dir"},
+		{[]string{"backup", "--coordinators", "c:1"}, "goes with --out"},
+		{[]string{"backup", "--coordinators", "c:1", "--out", dir, "-s", "h:1"}, "which know the servers"},
+		{[]string{"backup", "--data-dir", dir, "--out", dir, "--member-ca", "ca.pem"}, "--member-ca"},
+		{[]string{"backup", "--coordinators", "c:1", "--out", dir, "--member-ca", "ca.pem"}, "want all or none"},
+		{[]string{"cluster", "init", "--coordinators", "c:1"}, "want names of groups, or --from"},
+		{[]string{"cluster", "init", "a", "--from", dir, "--coordinators", "c:1"}, "want names of groups, or --from"},
+		{[]string{"restore", "--from", dir, "--data-dir", dir + "2", "--group", "g"}, "is not a backup of all groups"},
+	} {
+		clitest.Fail(t, ExitUsage, r.args, r.want)
+	}
+	clitest.Fail(t, ExitFailure, []string{"cluster", "init", "--from", dir, "--coordinators", "c:1"}, "manifest.json")
+}

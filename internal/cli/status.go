@@ -18,7 +18,7 @@ func newStatus(a *App) *cobra.Command {
 	var brief bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how a server is doing",
+		Short: "Show how a server is doing, or each of several groups",
 		Example: `  catfish status
   catfish status --brief
   catfish status --server 10.0.0.5:7119 --json`,
@@ -56,6 +56,12 @@ func newStatus(a *App) *cobra.Command {
 func briefText(st catfish.ServerStats) string {
 	var b strings.Builder
 	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	if len(st.Groups) > 0 {
+		printTo("%s", groupsText(st, briefText))
+		printTo("memory       %s\n", memoryText(st.Memory))
+		printTo("collections  %s\n", collectionsText(st))
+		return b.String()
+	}
 	connections := 0
 	for _, t := range st.Transports {
 		connections += t.Connections
@@ -65,6 +71,52 @@ func briefText(st catfish.ServerStats) string {
 	if st.Store != nil {
 		printTo("kept         %s\n", storeText(st.Store))
 	}
+	printTo("collections  %s\n", collectionsText(st))
+	for _, u := range st.Budgets {
+		if u.Refused+u.Cut > 0 {
+			printTo("refused      %s\n", budgetText(u))
+		}
+	}
+	return b.String()
+}
+
+// groupsText has the lines of each group, and a head for what is of all.
+func groupsText(st catfish.ServerStats, text func(catfish.ServerStats) string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(st.Groups)) {
+		fmt.Fprintf(&b, "group %s\n", name)
+		for line := range strings.Lines(text(*st.Groups[name])) {
+			b.WriteString("  " + line)
+		}
+	}
+	if m := st.Map; m != nil {
+		b.WriteString(mapText(m))
+	}
+	fmt.Fprintf(&b, "all %d groups, %.1f s of processors used, of %g cores\n", len(st.Groups), st.CPUSeconds, st.Cores)
+	return b.String()
+}
+
+// mapText says which group has how many slots, and what moves.
+func mapText(m *catfish.StoreMap) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "map of version %d, epoch %d:", m.Version, m.Epoch)
+	for i, g := range m.Groups {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " group %s has %d slots", g.Name, g.Slots)
+		if g.Frozen > 0 {
+			fmt.Fprintf(&b, " (%d frozen)", g.Frozen)
+		}
+	}
+	b.WriteByte('\n')
+	for _, v := range m.Moves {
+		fmt.Fprintf(&b, "move of %d from %s to %s: %s\n", v.Parts, v.From, v.To, v.Step)
+	}
+	return b.String()
+}
+
+func collectionsText(st catfish.ServerStats) string {
 	records := 0
 	for _, r := range st.Records {
 		records += r.Index.Items
@@ -73,13 +125,7 @@ func briefText(st catfish.ServerStats) string {
 	if n := len(st.Loading); n > 0 {
 		loading = fmt.Sprintf(", %d of them loading", n)
 	}
-	printTo("collections  %d with %d objects%s\n", len(st.Collections)+len(st.Features)+len(st.Records), allObjects(st)+records, loading)
-	for _, u := range st.Budgets {
-		if u.Refused+u.Cut > 0 {
-			printTo("refused      %s\n", budgetText(u))
-		}
-	}
-	return b.String()
+	return fmt.Sprintf("%d with %d objects%s", len(st.Collections)+len(st.Features)+len(st.Records), allObjects(st)+records, loading)
 }
 
 func memoryText(m catfish.MemoryStats) string {
@@ -144,9 +190,18 @@ func allObjects(st catfish.ServerStats) (n int) {
 func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	var b strings.Builder
 	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	if len(st.Groups) > 0 {
+		printTo("%s", groupsText(st, func(of catfish.ServerStats) string { return statusText(of, catfish.ConnInfo{}) }))
+		printTo("connected   by %s (%s)\n", info.Transport, info.Reason)
+		printTo("memory      %s\n", memoryText(st.Memory))
+		printTo("%s", allCollectionsText(st))
+		return b.String()
+	}
 	printTo("server      %s, version %s, boot id %016x, up %s\n", st.Addr, st.Version,
 		st.BootID, (time.Duration(st.Uptime) * time.Second).String())
-	printTo("connected   by %s (%s)\n", info.Transport, info.Reason)
+	if info.Transport != "" {
+		printTo("connected   by %s (%s)\n", info.Transport, info.Reason)
+	}
 	if info.Device != "" {
 		printTo("device      %s\n", info.Device)
 	}
@@ -173,6 +228,14 @@ func statusText(st catfish.ServerStats, info catfish.ConnInfo) string {
 	if st.Recording != nil {
 		printTo("recording   %s\n", recordText(*st.Recording))
 	}
+	printTo("%s", allCollectionsText(st))
+	return b.String()
+}
+
+// allCollectionsText has a line for each collection.
+func allCollectionsText(st catfish.ServerStats) string {
+	var b strings.Builder
+	printTo := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	for _, name := range slices.Sorted(maps.Keys(st.Collections)) {
 		c := st.Collections[name]
 		if slices.Contains(st.Loading, name) {

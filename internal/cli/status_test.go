@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // TestStatusOfFeatures: status and list show features, and where they are stored; check
@@ -78,6 +79,24 @@ func TestUsedMemory(t *testing.T) {
 	for _, args := range [][]string{{"collections", "list"}, {"status"}} {
 		if got := clitest.Succeed(t, append(args, "-s", addr)...); !strings.Contains(got, "of 8.0 MiB used") {
 			t.Errorf("%v:\n%s", args, got)
+		}
+	}
+}
+
+// TestStatusOfGroups: each group has its lines, and what is summed comes after them.
+func TestStatusOfGroups(t *testing.T) {
+	of := func(addr string, n int) *catfish.ServerStats {
+		return &catfish.ServerStats{Addr: addr, Collections: map[string]rstar.Stats{"x": {Len: n}}, Memory: catfish.MemoryStats{Limit: 1 << 30}}
+	}
+	st := *of("", 7)
+	st.Groups = map[string]*catfish.ServerStats{"b": of("host2:1", 4), "a": of("host1:1", 3)}
+	st.Memory.Limit = 2 << 30
+	for _, r := range []struct{ text, want string }{
+		{briefText(st), "group a\n  server       host1:1,.*\n.*\n  collections  1 with 3 objects\ngroup b\n  server .*host2:1(.|\n)*all 2 groups.*\nmemory .*2.0 GiB\ncollections  1 with 7 objects\n$"},
+		{statusText(st, catfish.ConnInfo{}), "group a\n  server      host1:1,(.|\n)*x: 3 objects(.|\n)*group b\n  server(.|\n)*all 2 groups(.|\n)*2.0 GiB\ncollection  x: 7 objects"},
+	} {
+		if !regexp.MustCompile(r.want).MatchString(r.text) {
+			t.Errorf("want %s in\n%s", r.want, r.text)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ import (
 type watchFlags struct {
 	clientFlags
 	areaFlags
-	from, history uint64
+	from          string
+	history       uint64
 	limit         int
 	old, progress bool
 }
@@ -36,6 +38,7 @@ changed there. Without an area all of the collection is watched.
   revision  of the write
   resume    --from with which the events after this one come
   history   --history, with --from: it tells if the data is from a backup since
+  position  of several groups, in place of resume and history: --from
   feature   after the write; missing if it is gone
   expires   when the feature will be gone, if it will
   old       the feature before the write, with --old
@@ -68,7 +71,7 @@ what comes next, that is an error: search again, and watch from then on.`,
 	f.areaFlags.register(c)
 	fs := c.Flags()
 	fs.StringVar(&f.bbox, "bbox", "", "west,south,east,north of what to watch")
-	fs.Uint64Var(&f.from, "from", 0, "revision after which events are wanted: resume of the last one; 0: from now on")
+	fs.StringVar(&f.from, "from", "", "after which events are wanted: resume of the last one, or position from several groups; empty or 0: from now on")
 	fs.Uint64Var(&f.history, "history", 0, "history of the line that --from is of, so that it is refused if the data is other since; 0: not known")
 	fs.IntVar(&f.limit, "limit", 0, "end after so many events; 0: never")
 	fs.BoolVar(&f.old, "old", false, "print features as they were before, too")
@@ -81,8 +84,9 @@ type eventJSON struct {
 	Kind     string          `json:"kind"`
 	ID       string          `json:"id,omitempty"`
 	Revision uint64          `json:"revision"`
-	Resume   uint64          `json:"resume"`
-	History  uint64          `json:"history,string"` // of 64 bits: many readers have 53 for a number
+	Resume   uint64          `json:"resume,omitempty"`
+	History  uint64          `json:"history,string,omitempty"` // of 64 bits: many readers have 53 for a number
+	Position string          `json:"position,omitempty"`       // in place of both
 	Why      string          `json:"why,omitempty"`
 	Expires  *time.Time      `json:"expires,omitempty"`
 	Feature  json.RawMessage `json:"feature,omitempty"`
@@ -91,14 +95,19 @@ type eventJSON struct {
 
 func (a *App) watch(ctx context.Context, fs *catfish.Features, f *watchFlags, q catfish.FeatureQuery) error {
 	n := 0
-	for e, err := range fs.Watch(ctx, catfish.WatchQuery{Query: q, From: f.from, History: f.history, Old: f.old, Progress: f.progress}) {
+	w := catfish.WatchQuery{Query: q, History: f.history, Old: f.old, Progress: f.progress}
+	var err error
+	if w.From, err = strconv.ParseUint(f.from, 10, 64); err != nil && f.from != "" {
+		w.Position = f.from
+	}
+	for e, err := range fs.Watch(ctx, w) {
 		if err != nil {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				return nil // a signal
 			}
 			return err
 		}
-		line := eventJSON{Kind: e.Kind.String(), ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: e.History, Why: e.Why.String()}
+		line := eventJSON{Kind: e.Kind.String(), ID: e.ID, Revision: e.Revision, Resume: e.Resume, History: e.History, Position: e.Position, Why: e.Why.String()}
 		if line.Feature, err = featureText(&e.Feature); err != nil {
 			return err
 		}

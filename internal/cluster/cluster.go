@@ -5,6 +5,7 @@
 //	plan.go     which slots move, by what each has
 //	step.go     changes by the primary of a group
 //	load.go     what each slot has, as groups say
+//	manifest.go a backup of all groups; backup.go: how it is made; dial.go: streams to members
 //	carry.go    moves begin, some at once, until nothing is left of a plan
 //
 // Groups' primaries do the steps of moves (docs/decisions/many-groups.md); here they are
@@ -63,13 +64,18 @@ func Init(ctx context.Context, r Registry, groups []placement.Group) (*placement
 	if err != nil {
 		return nil, err
 	}
+	return Make(ctx, r, m)
+}
+
+// Make makes a map that there was before, of groups that do not exist yet, as Init does.
+func Make(ctx context.Context, r Registry, m *placement.Map) (*placement.Map, error) {
 	b, err := m.Encode()
 	if err != nil {
 		return nil, err
 	}
 	var none []coord.Value
-	if len(groups) > 1 {
-		for _, g := range groups {
+	if len(m.Groups) > 1 {
+		for _, g := range m.Groups {
 			none = append(none, coord.Value{Key: node.Key(g.Name)})
 		}
 	}

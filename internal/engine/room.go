@@ -121,7 +121,7 @@ func (r *Room) publishLocked(samples []Sample) {
 	now := r.look()
 	s := web.EngineSnapshot{
 		At: now.at, Seconds: now.at.Sub(r.last.at).Seconds(), Server: now.since(&r.last),
-		Clients: []web.EngineClient{}, Ended: r.ended,
+		Clients: []web.EngineClient{}, Map: now.groups, Ended: r.ended,
 	}
 	r.last, r.ended = now, ""
 	if r.run != nil {

@@ -19,8 +19,10 @@ import (
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/web"
+	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -141,6 +143,25 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: after Stop %+v", collection, s)
 		}
 		r.Stop() // There is none, which is no error.
+	}
+}
+
+// A snapshot has the map of several groups.
+func TestMapOfGroups(t *testing.T) {
+	r := newRoom(t, Options{Every: 10 * time.Millisecond})
+	m, err := placement.New([]placement.Group{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.o.Server.SetCluster(func() *wire.Cluster { return &wire.Cluster{Version: 1, Epoch: 1, Map: b} })
+	snapshots, stop := r.Follow()
+	defer stop()
+	if s := <-snapshots; s.Map == nil || len(s.Map.Groups) != 2 || s.Map.Groups[1].Slots != 2048 {
+		t.Errorf("%+v", s.Map)
 	}
 }
 

@@ -21,12 +21,14 @@ type seen struct {
 	by    []catfish.TransportStats
 	tcp   uint64
 	asked []served
+
+	groups *catfish.StoreMap
 }
 
 func (r *Room) look() seen {
 	st := r.o.Server.Stats()
 	now := seen{
-		at: time.Now(), cpu: st.CPUSeconds, cores: st.Cores, load: r.o.Server.Load(), by: st.Transports, tcp: st.TCPRequests,
+		at: time.Now(), cpu: st.CPUSeconds, cores: st.Cores, load: r.o.Server.Load(), by: st.Transports, tcp: st.TCPRequests, groups: st.Map,
 	}
 	now.asked = append(now.asked, r.http.look())
 	for _, b := range st.Budgets {

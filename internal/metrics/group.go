@@ -1,11 +1,13 @@
 package metrics
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/replica/node"
 )
 
@@ -51,7 +53,8 @@ var roles = [...]string{"primary", "secondary", "learner", "failed"}
 // Member are the figures of a member of a group.
 type Member struct {
 	Group, Node, Role string
-	Stats             *node.Stats // nil: it has not joined yet
+	Stats             *node.Stats    // nil: it has not joined yet
+	Map               *placement.Map // nil: its group has a store of its own
 }
 
 // Group shows a member of a group. Before Of is called it shows nothing, as in a server
@@ -65,7 +68,7 @@ func (g *Group) Of(member func() Member) { g.of.Store(&member) }
 
 // Describe implements prometheus.Collector.
 func (g *Group) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range groupDescs {
+	for _, d := range slices.Concat(groupDescs, mapDescs) {
 		ch <- d
 	}
 }
@@ -112,6 +115,7 @@ func (g *Group) Collect(ch chan<- prometheus.Metric) {
 	count(groupCopies, s.CopiesFailed, "failed")
 	gauge(groupCoord, one(s.Reachable))
 	gauge(groupAnswered, time.Since(s.Answered).Seconds())
+	collectMap(m.Map, gauge, m.Group)
 }
 
 func one(is bool) float64 {

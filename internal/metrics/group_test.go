@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/replica/node"
 )
 
@@ -72,5 +74,58 @@ catfish_group_coordinator_reachable{group="g",node="n1"} 1`
 		if !strings.Contains(text, "\n"+name+"{") {
 			t.Errorf("%s is described, and not there", name)
 		}
+	}
+}
+
+// The map's figures are of this member's group, and there are none without a map.
+func TestMap(t *testing.T) {
+	m, err := placement.New([]placement.Group{{Name: "f", Weight: 1}, {Name: "g", Weight: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot := func(n uint16, from, to placement.Index) placement.Move {
+		return placement.Move{Part: placement.Part{Slot: n}, From: from, To: to}
+	}
+	if m, err = m.Begin(slot(0, 0, 1), slot(1, 0, 1), slot(4095, 1, 0), slot(4094, 1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func(placement.Part) (*placement.Map, error){
+		func(p placement.Part) (*placement.Map, error) { return m.Copied(p) },
+		func(p placement.Part) (*placement.Map, error) { return m.Freeze(p, 7) },
+	} {
+		for _, n := range []uint16{0, 4095} {
+			if m, err = step(placement.Part{Slot: n}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var g Group
+	g.Of(func() Member { return Member{Group: "g", Node: "n1", Stats: &node.Stats{Group: &node.Group{}}, Map: m} })
+	want := fmt.Sprintf(`# HELP catfish_map_epoch Version of the map at which a slot, or a range of boxes, had another owner last.
+# TYPE catfish_map_epoch gauge
+catfish_map_epoch{group="g",node="n1"} 1
+# HELP catfish_map_frozen_slots Slots of this group that no group takes writes of, since they are about to move.
+# TYPE catfish_map_frozen_slots gauge
+catfish_map_frozen_slots{group="g",node="n1"} 1
+# HELP catfish_map_moves Moves of slots and ranges under way from this group or to it, by step.
+# TYPE catfish_map_moves gauge
+catfish_map_moves{group="g",node="n1",step="catch up"} 0
+catfish_map_moves{group="g",node="n1",step="copy"} 2
+catfish_map_moves{group="g",node="n1",step="drop"} 0
+catfish_map_moves{group="g",node="n1",step="freeze"} 2
+catfish_map_moves{group="g",node="n1",step="wait"} 0
+# HELP catfish_map_owned_slots Slots of features and records that this group has, of 4096.
+# TYPE catfish_map_owned_slots gauge
+catfish_map_owned_slots{group="g",node="n1"} 3072
+# HELP catfish_map_version Version of the map of groups: it rises with each change, also of a move's step.
+# TYPE catfish_map_version gauge
+catfish_map_version{group="g",node="n1"} %d
+`, m.Version)
+	if err := testutil.CollectAndCompare(&g, strings.NewReader(want), mapNames...); err != nil {
+		t.Error(err)
+	}
+	m = nil
+	if err := testutil.CollectAndCompare(&g, strings.NewReader(""), mapNames...); err != nil {
+		t.Error(err)
 	}
 }

@@ -123,7 +123,7 @@ func TestDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames, httpNames, groupNames) {
+	for _, name := range slices.Concat([]string{"catfish_scrape_duration_seconds"}, names, tileNames, httpNames, groupNames, mapNames) {
 		if !strings.Contains(string(text), "`"+strings.TrimPrefix(name, "catfish_")) {
 			t.Errorf("docs/operations.md does not name %s", name)
 		}
@@ -146,7 +146,7 @@ func TestDeployed(t *testing.T) {
 		}
 		for _, name := range asked {
 			name = strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count")
-			if !slices.Contains(slices.Concat(names, tileNames, httpNames, groupNames), name) {
+			if !slices.Contains(slices.Concat(names, tileNames, httpNames, groupNames, mapNames), name) {
 				t.Errorf("%s asks for %s, which is not there", file, name)
 			}
 		}

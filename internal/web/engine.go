@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/access"
 )
 
@@ -96,6 +97,8 @@ type EngineSnapshot struct {
 	Server  EngineServer   `json:"server"`
 	Run     *EngineRun     `json:"load"` // null: no load is running
 	Clients []EngineClient `json:"clients"`
+	// Map says which groups have the store together; missing: this server has a store of its own.
+	Map *model.StoreMap `json:"map,omitempty"`
 	// Ended says how the last load ended, if it ended since the previous snapshot.
 	Ended string `json:"ended,omitempty"`
 }

@@ -63,7 +63,7 @@ func engineSchema(t reflect.Type) object {
 		return object{"type": "boolean"}
 	case reflect.Float64:
 		return object{"type": "number"}
-	case reflect.Int, reflect.Int64, reflect.Uint32:
+	case reflect.Int, reflect.Int64, reflect.Uint32, reflect.Uint64:
 		return object{"type": "integer"}
 	}
 	panic("web: no schema for " + t.String()) // A test calls it for all types.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/catfish-index/catfish/catfish/model"
 )
 
 // The document's schema of a snapshot has the names that are sent, and no other.
@@ -13,6 +15,7 @@ func TestEngineSchema(t *testing.T) {
 	full := EngineSnapshot{
 		At: time.Unix(1, 0), Server: EngineServer{Channels: []EngineChannels{{Name: "shm"}}, Services: []EngineService{{Name: "http"}}}, Run: &EngineRun{State: "running"},
 		Clients: []EngineClient{{Name: "load-1", Histogram: []int64{1}}}, Ended: "it ended",
+		Map: &model.StoreMap{Groups: []model.GroupSlots{{Name: "a"}}, Moves: []model.GroupMoves{{From: "a"}}},
 	}
 	b, err := json.Marshal(full)
 	if err != nil {

@@ -215,3 +215,11 @@ func AreasOf(q *model.WatchQuery) []WatchedArea {
 	}
 	return all
 }
+
+// OneServers refuses a query from a position of several groups.
+func OneServers(q *model.WatchQuery) error {
+	if q.Position == "" {
+		return nil
+	}
+	return fmt.Errorf("%w: position %.40q is of several groups, and one server has this store: search again", model.ErrLagged, q.Position)
+}

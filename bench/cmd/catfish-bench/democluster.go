@@ -25,12 +25,19 @@ messages, one-sidedly and over HTTP, and write. In the middle the primary is
 killed (kill -9), and another member takes over; later the killed one starts
 again. In the end everything is read back. The exit status is 1 if a write that
 was acknowledged is not there, one is there twice, or an answer was wrong.
+
+With --groups N there are N groups of two servers, which have one store together: each has
+the places whose ids fall into its slots. The primary of the first one is killed; writes of
+ids of the others continue. There are no boxes, and no HTTP.
 Ctrl-C ends it early, and removes all.`,
-		Example: "  catfish demo cluster\n  catfish demo cluster --duration 60s --json",
+		Example: "  catfish demo cluster\n  catfish demo cluster --duration 60s --json\n  catfish demo cluster --groups 2",
 		Args:    cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cfg.Duration < cluster.MinDuration {
 				return cli.BadUsage("--duration is %v, want at least %v", cfg.Duration, cluster.MinDuration)
+			}
+			if cfg.Groups < 1 || cfg.Groups > cluster.MaxGroups {
+				return cli.BadUsage("--groups is %d, want 1 to %d", cfg.Groups, cluster.MaxGroups)
 			}
 			return a.demoCluster(cmd.Context(), cfg, asJSON)
 		},
@@ -39,6 +46,7 @@ Ctrl-C ends it early, and removes all.`,
 	fs.DurationVar(&cfg.Duration, "duration", 15*time.Second, "how long clients work")
 	fs.StringVar(&cfg.Map, "places", "", "file of places to read; empty: Andorra, from "+andorraFile+"\nhere or beside this program's directory")
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "of what clients ask for")
+	fs.IntVar(&cfg.Groups, "groups", 1, "how many groups have the store together")
 	fs.BoolVar(&asJSON, "json", false, "print one JSON object, the summary; the rest goes to standard error")
 	return c
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bandPath, binsOf, ceiling, duration, History, histogramOf, linePath, quantile, shareOf, short, totalOf } from './figures';
+import { bandPath, binsOf, ceiling, duration, History, histogramOf, linePath, movesOf, quantile, shareOf, short, totalOf } from './figures';
 import type { Client, Snapshot } from './types';
 
 function client(name: string, messages: number, offloaded: number, histogram: number[] = []): Client {
@@ -64,4 +64,14 @@ test('the history is of the last seconds', () => {
   expect(h.most((s) => s.clients[0]?.messages_per_second)).toBe(19);
   h.push(snapshot(3)); // The server's clock was set back.
   expect(h.length).toBe(1);
+});
+
+test('moves in words', () => {
+  const map = {
+    version: 3, epoch: 1, groups: [],
+    moves: [{ from: 'a', to: 'b', step: 'copy', parts: 12 }, { from: 'a', to: 'c', step: 'freeze', parts: 1 }],
+  };
+  expect(movesOf(map, 'a')).toBe('12 to b (copy); 1 to c (freeze)');
+  expect(movesOf(map, 'b')).toBe('12 from a (copy)');
+  expect(movesOf(map, 'd')).toBe('–');
 });

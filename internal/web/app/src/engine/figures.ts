@@ -1,6 +1,6 @@
 // What is drawn of snapshots: sums, texts, and the paths of charts. Nothing here
 // touches the page.
-import type { Client, Snapshot } from './types';
+import type { Client, Snapshot, StoreMap } from './types';
 
 /** All clients of a load together. */
 export interface Total {
@@ -167,4 +167,13 @@ export class History {
   most(of: (s: Snapshot) => number | undefined): number {
     return this.points(of).reduce((most, [, value]) => Math.max(most, value), 0);
   }
+}
+
+/** What moves from and to a group, in words. */
+export function movesOf(map: StoreMap, group: string): string {
+  const words = (parts: number, way: string, other: string, step: string): string => `${parts} ${way} ${other} (${step})`;
+  return map.moves
+    .filter((m) => m.from === group || m.to === group)
+    .map((m) => (m.from === group ? words(m.parts, 'to', m.to, m.step) : words(m.parts, 'from', m.from, m.step)))
+    .join('; ') || '–';
 }

@@ -40,6 +40,14 @@ export interface Service {
   streams: number;
 }
 
+/** Which group of servers has how much of a store, and what moves. */
+export interface StoreMap {
+  version: number;
+  epoch: number;
+  groups: { name: string; slots: number; frozen: number }[];
+  moves: { from: string; to: string; step: string; parts: number }[];
+}
+
 /** Event snapshot of engine/events. */
 export interface Snapshot {
   at: string;
@@ -54,5 +62,7 @@ export interface Snapshot {
   };
   load: { clients: number; seconds: number; collection: string; policy: string; state: 'starting' | 'running'; elapsed_seconds: number; pause_ms: number } | null;
   clients: Client[];
+  /** Missing: this server has a store of its own. */
+  map?: StoreMap;
   ended?: string;
 }

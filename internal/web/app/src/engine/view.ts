@@ -2,7 +2,7 @@
 import { el } from '../ui/dom';
 import { sentence } from '../api/problem';
 import { Bars, Strip, TimeChart } from './charts';
-import { binsOf, ceiling, duration, histogramOf, History, percent, quantile, shareOf, short, totalOf } from './figures';
+import { binsOf, ceiling, duration, histogramOf, History, movesOf, percent, quantile, shareOf, short, totalOf } from './figures';
 import type { Info, Service, Snapshot } from './types';
 
 /** How much time the charts show, in seconds. */
@@ -49,6 +49,8 @@ export class View {
   private readonly clientsBox = el('section', { class: 'engine-clients' });
   private readonly seen = el('tbody');
   private readonly asked = el('tbody');
+  private readonly groups = el('tbody');
+  private readonly groupsBox = el('section', {});
   private readonly form = el('form', { class: 'engine-load' });
   private readonly number = el('input', { id: 'engine-clients', type: 'number', min: 1, value: 8, required: true, inputmode: 'numeric' });
   private readonly seconds = el('input', { id: 'engine-seconds', type: 'number', min: 1, value: 20, required: true, inputmode: 'numeric' });
@@ -77,12 +79,16 @@ export class View {
     const services = el('section', {}, el('h3', {}, 'HTTP and gRPC'),
       el('p', { class: 'soft' }, 'Requests that ended in the last second, and streams that are open, such as this page’s own.'),
       scrolled('HTTP and gRPC', el('table', {}, head('Service', 'Requests/s', 'Failed/s', 'p50', 'p99', 'Open streams'), this.asked)));
+    this.groupsBox.append(el('h3', {}, 'Groups of servers'),
+      el('p', { class: 'soft' }, 'They have this store together: each the places whose ids fall into its slots, of 4,096. Writes of frozen slots wait until these have moved.'),
+      scrolled('Groups of servers', el('table', {}, head('Group', 'Slots', 'Frozen', 'Moves'), this.groups)));
+    this.groupsBox.hidden = true;
     const charts = el('div', { class: 'charts' }, this.requests.root, this.slowest.root, this.searches.root, this.cpu.root, this.latency.root, this.reads.root, this.restarts.root);
     root.classList.add('engine-room');
     root.replaceChildren(
       el('div', {}, el('h2', {}, 'Engine room'), this.words,
         el('p', { class: 'soft' }, 'While the server has time it answers searches by messages. When it is busy, clients offload: they read its index by themselves, and come back when it has time again.')),
-      this.form, this.state, charts, services, this.clientsBox, others, this.facts);
+      this.form, this.state, charts, services, this.groupsBox, this.clientsBox, others, this.facts);
     this.draw();
   }
 
@@ -138,6 +144,12 @@ export class View {
     const text = (n: number): string => (none ? '–' : short(n));
 
     this.drawServices();
+    const map = last?.map;
+    this.groupsBox.hidden = !map;
+    if (map) {
+      this.groups.replaceChildren(...map.groups.map((g) =>
+        el('tr', {}, el('th', { scope: 'row' }, g.name), cell(String(g.slots)), cell(String(g.frozen)), cell(movesOf(map, g.name)))));
+    }
 
     // Without a load there are none.
     const loaded = h.most((s) => s.clients.length) > 0;
