@@ -36,7 +36,7 @@ func aMap(t *rapid.T) *Map {
 		m = n
 	}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "é\"<", "roads", "zz"}), 0, 3, rapid.ID).Draw(t, "boxes") {
-		next(m.AddBoxes(name, world, rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "sample")))
+		next(m.AddBoxes(name, world, rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "sample"), nil))
 		for range rapid.IntRange(0, 4).Draw(t, "splits") {
 			if n, err := m.Split(name, 0, rapid.Uint64().Draw(t, "at")); err == nil {
 				next(n, nil)
@@ -162,11 +162,11 @@ func TestBoxErrors(t *testing.T) {
 	m = must(t, m, err)
 	_, _, err = m.OfBox("roads", world)
 	is(t, err, ErrUnknown, `"roads"`)
-	m, err = m.AddBoxes("roads", world, nil)
+	m, err = m.AddBoxes("roads", world, nil, nil)
 	m = must(t, m, err)
-	_, err = m.AddBoxes("roads", world, nil)
+	_, err = m.AddBoxes("roads", world, nil, nil)
 	is(t, err, ErrBusy, `"roads"`)
-	_, err = m.AddBoxes("more", rstar.Rect{MinX: 1}, nil)
+	_, err = m.AddBoxes("more", rstar.Rect{MinX: 1}, nil, nil)
 	is(t, err, rstar.ErrBadRect, "minx 1")
 	_, _, err = m.OfBox("roads", rstar.Rect{MinX: math.NaN()})
 	is(t, err, rstar.ErrBadRect, "NaN")
@@ -197,6 +197,35 @@ func TestBoxErrors(t *testing.T) {
 	is(t, err, ErrUnknown, `"rails"`)
 }
 
+// Boxes up to the bounds fit, and no larger ones; without bounds all do. So a search of an
+// area asks the group of each box in it.
+func TestFitsBox(t *testing.T) {
+	m, err := New(groupsOf(1, 1))
+	m = must(t, m, err)
+	b := Largest(0.5, 0.25)
+	m, err = m.AddBoxes("roads", world, nil, &b)
+	m = must(t, m, err)
+	m, err = m.AddBoxes("any", world, nil, nil)
+	m = must(t, m, err)
+	box := func(x, y, w, h float64) rstar.Rect { return rstar.Rect{MinX: x, MinY: y, MaxX: x + w, MaxY: y + h} }
+	for _, r := range []rstar.Rect{box(0, 0, 0, 0), box(0, 0, 0.5, 0.25), box(-7e8, 1e9, 0.5, 0.25)} {
+		if err := m.FitsBox("roads", r); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, r := range []rstar.Rect{box(0, 0, 0.51, 0), box(0, 0, 0, 0.26), box(-math.MaxFloat64, 0, math.MaxFloat64, 0)} {
+		is(t, m.FitsBox("roads", r), ErrBounds, "wide", "at most 0.5")
+		if err := m.FitsBox("any", r); err != nil {
+			t.Error(err)
+		}
+	}
+	is(t, m.FitsBox("rails", world), ErrUnknown, `"rails"`)
+	is(t, m.FitsBox("roads", rstar.Rect{MinX: 1}), rstar.ErrBadRect)
+	if m.Places("rails") || !m.Places("any") {
+		t.Error("rails are placed, or any is not")
+	}
+}
+
 // TestAddBoxes: ranges have the groups' shares of the sample, as far as positions differ.
 func TestAddBoxes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -207,7 +236,7 @@ func TestAddBoxes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = m.AddBoxes("roads", world, sample); err != nil {
+		if m, err = m.AddBoxes("roads", world, sample, nil); err != nil {
 			t.Fatal(err)
 		}
 		sorted := slices.Sorted(slices.Values(sample))
