@@ -8,13 +8,13 @@ import (
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/replica/node"
-	"github.com/catfish-index/catfish/rstar"
 )
 
-// PlaceBoxes places a collection of boxes: the map gets its ranges (placement.AddBoxes), which
-// do not change any more. Groups take boxes of it once they have read the map. ErrRefused:
-// there is no map, or the collection has its place already. coord.ErrUnknown: read the map.
-func PlaceBoxes(ctx context.Context, d node.Decider, collection string, world rstar.Rect, sample []uint64, bounds *placement.Bounds) (*placement.Map, error) {
+// PlaceBoxes places a collection of boxes in the map, which add does (placement.AddBoxes); again
+// if the map has changed meanwhile. The ranges do not change any more. Groups take boxes of the collection once they
+// have read the map. ErrRefused: there is no map, or the collection has its place already.
+// coord.ErrUnknown: read the map.
+func PlaceBoxes(ctx context.Context, d node.Decider, collection string, add func(*placement.Map) (*placement.Map, error)) (*placement.Map, error) {
 	for {
 		v, err := d.Get(ctx, Key)
 		if err != nil {
@@ -30,7 +30,7 @@ func PlaceBoxes(ctx context.Context, d node.Decider, collection string, world rs
 		if m.Places(collection) {
 			return nil, fmt.Errorf("%w: the boxes of %q have their ranges, which do not change", ErrRefused, collection)
 		}
-		if m, err = m.AddBoxes(collection, world, sample, bounds); err != nil {
+		if m, err = add(m); err != nil {
 			return nil, err
 		}
 		b, err := m.Encode()

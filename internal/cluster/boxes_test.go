@@ -34,9 +34,13 @@ func (o *oneMap) Watch(context.Context, string, func()) {}
 
 // A collection is placed once; a change of the map meanwhile is kept.
 func TestPlaceBoxes(t *testing.T) {
-	ctx, world := t.Context(), rstar.Rect{MaxX: 1, MaxY: 1}
-	o := &oneMap{}
-	if _, err := PlaceBoxes(ctx, o, "roads", world, nil, nil); !errors.Is(err, ErrRefused) {
+	ctx, o := t.Context(), &oneMap{}
+	place := func(name string) (*placement.Map, error) {
+		return PlaceBoxes(ctx, o, name, func(m *placement.Map) (*placement.Map, error) {
+			return m.AddBoxes(name, rstar.Rect{MaxX: 1, MaxY: 1}, nil, nil)
+		})
+	}
+	if _, err := place("roads"); !errors.Is(err, ErrRefused) {
 		t.Errorf("without a map: %v", err)
 	}
 	m, err := placement.New([]placement.Group{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}})
@@ -49,14 +53,14 @@ func TestPlaceBoxes(t *testing.T) {
 	}
 	o.v = coord.Value{Bytes: b, Version: 7}
 	o.before = func() {
-		if _, err := PlaceBoxes(ctx, o, "rails", world, nil, nil); err != nil {
+		if _, err := place("rails"); err != nil {
 			t.Error(err)
 		}
 	}
-	if m, err = PlaceBoxes(ctx, o, "roads", world, nil, nil); err != nil || !m.Places("roads") || !m.Places("rails") || m.Epoch != 1 {
+	if m, err = place("roads"); err != nil || !m.Places("roads") || !m.Places("rails") || m.Epoch != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
-	if _, err := PlaceBoxes(ctx, o, "roads", world, nil, nil); !errors.Is(err, ErrRefused) {
+	if _, err := place("roads"); !errors.Is(err, ErrRefused) {
 		t.Errorf("again: %v", err)
 	}
 	if is, err := Read(ctx, o); err != nil || len(is.Boxes) != 2 {

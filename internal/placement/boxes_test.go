@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -224,6 +225,54 @@ func TestFitsBox(t *testing.T) {
 	if m.Places("rails") || !m.Places("any") {
 		t.Error("rails are placed, or any is not")
 	}
+}
+
+// TestBoundBoxes: each range takes boxes of the size of its own.
+func TestBoundBoxes(t *testing.T) {
+	m, err := New(groupsOf(1, 1, 1))
+	m = must(t, m, err)
+	var s Survey
+	var all []rstar.Rect
+	for i := range 3 * SurveySample {
+		x := float64(i) / (3 * SurveySample)
+		all = append(all, rstar.Rect{MinX: x, MinY: 0, MaxX: x + x/8, MaxY: 0.25})
+		s.Add(all[i])
+	}
+	if s.Boxes != len(all) || s.Extent.MinX != 0 || s.Extent.MaxX < 1 || len(s.Positions(s.Extent)) != SurveySample {
+		t.Errorf("%d boxes in %v", s.Boxes, s.Extent)
+	}
+	row := rstar.Rect{MinX: 0, MinY: 0.125, MaxX: s.Extent.MaxX, MaxY: 1} // Along its border the curve runs eastwards.
+	m, err = m.AddBoxes("roads", row, s.Positions(row), nil)
+	m = must(t, m, err)
+	m, err = m.BoundBoxes("roads", slices.Values(all))
+	m = must(t, m, err)
+	held := map[Index]int{}
+	for _, box := range all {
+		g, _, err := m.OfBox("roads", box)
+		if err = errors.Join(err, m.FitsBox("roads", box)); err != nil {
+			t.Fatal(err)
+		}
+		held[g]++
+	}
+	for g, n := range held {
+		if n < len(all)*3/10 || n > len(all)*4/10 {
+			t.Errorf("group %d has %d of %d", g, n, len(all))
+		}
+	}
+	for x, fits := range map[float64]bool{0.01: false, 0.99: true} { // small ones here, large ones there
+		if err := m.FitsBox("roads", rstar.Rect{MinX: x - 0.06, MinY: 0, MaxX: x + 0.06, MaxY: 0.25}); (err == nil) != fits {
+			t.Errorf("at %v: %v", x, err)
+		}
+	}
+	m, err = m.BoundBoxes("roads", slices.Values(all[:1]))
+	m = must(t, m, err)
+	for _, r := range m.Boxes[0].Ranges {
+		if *r.Bounds != Largest(0, 0.25) {
+			t.Errorf("of a range without boxes: %v", r.Bounds)
+		}
+	}
+	_, err = m.BoundBoxes("rails", slices.Values(all))
+	is(t, err, ErrUnknown, `"rails"`)
 }
 
 // TestAddBoxes: ranges have the groups' shares of the sample, as far as positions differ.

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"iter"
 	"math/rand/v2"
 
 	"github.com/catfish-index/catfish/rstar"
@@ -12,9 +13,8 @@ const SurveySample = 16 << 10
 
 // Survey looks at boxes before they are placed. The zero value has seen none.
 type Survey struct {
-	Boxes         int        // seen
-	Extent        rstar.Rect // of all
-	Width, Height float64    // the greatest of all
+	Boxes  int        // seen
+	Extent rstar.Rect // of all
 
 	sample []rstar.Rect // each box equally likely (Vitter, ACM TOMS 1985, Algorithm R)
 	random *rand.Rand
@@ -27,7 +27,6 @@ func (s *Survey) Add(box rstar.Rect) {
 	}
 	s.Boxes++
 	s.Extent = s.Extent.Union(box)
-	s.Width, s.Height = max(s.Width, box.MaxX-box.MinX), max(s.Height, box.MaxY-box.MinY)
 	if len(s.sample) < SurveySample {
 		s.sample = append(s.sample, box)
 	} else if i := s.random.IntN(s.Boxes); i < SurveySample {
@@ -42,4 +41,37 @@ func (s *Survey) Positions(world rstar.Rect) []uint64 {
 		all[i] = Position(world, box)
 	}
 	return all
+}
+
+// BoundBoxes returns the map in which each range of a collection takes boxes that are as large as
+// the largest of some that are in it, wherever they are; a range that has none of these, as the
+// largest of all. ErrUnknown.
+func (m *Map) BoundBoxes(collection string, boxes iter.Seq[rstar.Rect]) (*Map, error) {
+	i, err := m.curve(collection)
+	if err != nil {
+		return nil, err
+	}
+	n := m.next()
+	ranges, all := n.ranges(i), Largest(0, 0)
+	for j := range ranges {
+		ranges[j].Bounds = nil
+	}
+	for box := range boxes {
+		r, err := n.rangeOf(collection, box)
+		if err != nil {
+			return nil, err
+		}
+		b := BoundsOf(box)
+		if all = all.Union(b); r.Bounds == nil {
+			none := Largest(0, 0)
+			r.Bounds = &none
+		}
+		*r.Bounds = r.Bounds.Union(b)
+	}
+	for j := range ranges {
+		if ranges[j].Bounds == nil {
+			ranges[j].Bounds = &all
+		}
+	}
+	return n.checked()
 }
