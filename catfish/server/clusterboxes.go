@@ -22,9 +22,16 @@ type placed struct {
 	me placement.Index
 }
 
+// LoadBy says by which map TakesBox judges before SetCluster is called: what a member loads before it
+// joins its group. For packages of this module.
+func (s *Server) LoadBy(c *wire.Cluster) { s.loadBy.Store(c) }
+
 // placed is nil without a map.
 func (s *Server) placed() (*placed, error) {
 	c := s.cluster()
+	if c == nil {
+		c = s.loadBy.Load()
+	}
 	if c == nil {
 		return nil, nil
 	}
