@@ -66,7 +66,7 @@ func (r *clusterBoxes) update(ctx context.Context, old, new rstar.Rect, id uint6
 	return found, err
 }
 
-// move moves a box to another group. It is never in none. If there was none at its old place, it
+// move moves a box to another group. At each moment one has it. If there was none at its old place, it
 // is deleted at the new one.
 func (r *clusterBoxes) move(ctx context.Context, old, new rstar.Rect, id uint64) (found bool, err error) {
 	if err := r.insert(ctx, new, id); err != nil {

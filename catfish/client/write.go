@@ -43,8 +43,9 @@ func (c *Client) Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, err
 }
 
 // Update moves an object from one rectangle to another and reports
-// whether it existed. A search sees it at one of the two; or at both, if they belong to two
-// groups: then it is put at new, and deleted at old. If that deletion's outcome is unknown
+// whether it existed. A search sees it at one of the two. If they belong to two groups, it is put
+// at new, and then deleted at old: a search meanwhile may see it at both, and one that began before
+// and ends after both writes, at neither. If the deletion's outcome is unknown
 // (ErrUnknownOutcome), it may stay at both.
 func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bool, error) {
 	for _, r := range []rstar.Rect{old, new} {

@@ -38,12 +38,16 @@ func (s *Server) placed() (*placed, error) {
 	if p := s.placedBy.Load(); p != nil && p.Version == c.Version {
 		return p, nil
 	}
+	h := s.groupHello()
+	if h == nil {
+		return nil, fmt.Errorf("%w: this server is in no group yet", fault.ErrNotReady)
+	}
 	m, err := placement.Decode(c.Map)
 	if err != nil {
 		return nil, err
 	}
 	p := &placed{Map: m}
-	if p.me, err = m.Find(s.groupHello().Name); err != nil {
+	if p.me, err = m.Find(h.Name); err != nil {
 		return nil, err
 	}
 	s.placedBy.Store(p)

@@ -31,8 +31,8 @@
 //	                that are not dropped, are never seen twice.
 //
 // A box that moves across a border is put into the one group, then deleted from the
-// other: a search meanwhile may meet its old and its new rectangle. Several boxes may have
-// one number, so that a search cannot know.
+// other: a search meanwhile may meet its old and its new rectangle, or neither if it asks the
+// one before and the other after both writes. Several boxes may have one number, so that a search cannot know.
 //
 // # Source
 //
