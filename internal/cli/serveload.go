@@ -98,7 +98,7 @@ func (l *loading) mine(srv *catfish.Server, name string) func(rstar.Rect) (bool,
 	return func(box rstar.Rect) (bool, error) {
 		switch err := srv.TakesBox(name, box, true); {
 		case errors.Is(err, placement.ErrUnknown):
-			return false, fmt.Errorf("--load: %w; 'catfish cluster boxes %s' places it", err, name)
+			return false, fmt.Errorf("%w: --load of boxes into %q, which are not placed: 'catfish cluster boxes %s' gives each group a part", catfish.ErrSeveralGroups, name, name)
 		case errors.Is(err, catfish.ErrMoved):
 			return false, nil
 		default:

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish"
@@ -46,7 +47,7 @@ func TestLoadIsOfTheGroup(t *testing.T) {
 	if l, err = newLoading(&App{Err: t.Output()}, &f, &o); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.fillBoxes(t.Context(), srv, "rails"); err == nil || l.objects() != 0 {
+	if err := l.fillBoxes(t.Context(), srv, "rails"); !errors.Is(err, catfish.ErrSeveralGroups) || l.objects() != 0 {
 		t.Errorf("what is not placed: %d boxes loaded, %v", l.objects(), err)
 	}
 }
