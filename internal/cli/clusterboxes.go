@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,25 +102,20 @@ groups are asked by each search. Without files the ranges have equal parts of th
 				return err
 			}
 			defer cl.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTime)
-			defer cancel()
-			m, err := cluster.PlaceBoxes(ctx, cl, args[0], add)
+			m, err := cluster.PlaceBoxes(cmd.Context(), cl, args[0], add)
 			if err != nil {
 				return err
 			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), clusterTime)
+			defer cancel()
 			if late := awaitMap(ctx, cl, m.Version); len(late) > 0 {
 				fmt.Fprintf(a.Err, "groups that have not read the map yet, and take these boxes as soon as they have: %s\n", strings.Join(late, ", "))
 			}
-			for i := range m.Boxes {
-				if b := clusterBoxes(m, &m.Boxes[i]); b.Collection != args[0] {
-					continue
-				} else if asJSON {
-					return a.json(b)
-				} else {
-					return a.Printf("%s", b.text())
-				}
+			b := clusterBoxes(m, curveOf(m, args[0]))
+			if asJSON {
+				return a.json(b)
 			}
-			return nil
+			return a.Printf("%s", b.text())
 		},
 	}
 	f.register(c)
@@ -162,10 +158,20 @@ func (p *placing) plan(ctx context.Context, a *App, collection string) (func(*pl
 			return nil, err
 		}
 	}
+	var bounded []placement.Range // of the attempt before
 	return func(m *placement.Map) (*placement.Map, error) {
 		m, err := m.AddBoxes(collection, world, seen.Positions(world), bounds)
 		if err != nil || p.largest != "" || seen.Boxes == 0 {
 			return m, err
+		}
+		same := func(a, b placement.Range) bool { return a.Start == b.Start && a.Group == b.Group }
+		if slices.EqualFunc(bounded, curveOf(m, collection).Ranges, same) {
+			for _, r := range bounded {
+				if m, err = m.BoundRange(collection, r.Start, r.Bounds); err != nil {
+					return nil, err
+				}
+			}
+			return m, nil
 		}
 		var failed error
 		m, err = m.BoundBoxes(collection, func(yield func(rstar.Rect) bool) {
@@ -176,8 +182,17 @@ func (p *placing) plan(ctx context.Context, a *App, collection string) (func(*pl
 				return nil
 			})
 		})
-		return m, cmp.Or(err, failed)
+		if err = cmp.Or(err, failed); err == nil {
+			bounded = curveOf(m, collection).Ranges
+		}
+		return m, err
 	}, nil
+}
+
+// curveOf is where a collection is placed.
+func curveOf(m *placement.Map, collection string) *placement.Curve {
+	i := slices.IndexFunc(m.Boxes, func(c placement.Curve) bool { return c.Collection == collection })
+	return &m.Boxes[i]
 }
 
 // errRefusedBox ends reading after a box that the map refuses, which says why.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -45,7 +46,10 @@ func TestPlanBoxes(t *testing.T) {
 		if err != nil {
 			t.Fatal(what, err)
 		}
-		b := clusterBoxes(placed, &placed.Boxes[0])
+		if again, err := add(m); err != nil || !reflect.DeepEqual(again.Boxes, placed.Boxes) {
+			t.Errorf("%s: after a conflict %+v, %v, want %+v", what, again.Boxes, err, placed.Boxes)
+		}
+		b := clusterBoxes(placed, curveOf(placed, "roads"))
 		world, err := parseRect("world", c.world)
 		if err != nil {
 			t.Fatal(err)

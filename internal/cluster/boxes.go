@@ -16,7 +16,9 @@ import (
 // coord.ErrUnknown: read the map.
 func PlaceBoxes(ctx context.Context, d node.Decider, collection string, add func(*placement.Map) (*placement.Map, error)) (*placement.Map, error) {
 	for {
-		v, err := d.Get(ctx, Key)
+		call, cancel := context.WithTimeout(ctx, callTime)
+		v, err := d.Get(call, Key)
+		cancel()
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +39,10 @@ func PlaceBoxes(ctx context.Context, d node.Decider, collection string, add func
 		if err != nil {
 			return nil, err
 		}
-		if _, err = d.Swap(ctx, Key, v.Version, b); !errors.Is(err, coord.ErrConflict) {
+		call, cancel = context.WithTimeout(ctx, callTime)
+		_, err = d.Swap(call, Key, v.Version, b)
+		cancel()
+		if !errors.Is(err, coord.ErrConflict) {
 			return m, err
 		}
 	}
