@@ -106,7 +106,7 @@ func placedBoxes(m *placement.Map, items []rstar.Item, bounds rstar.Rect, seed u
 	for i := range sample {
 		sample[i] = placement.Position(bounds, items[r.IntN(len(items))].Rect)
 	}
-	m, err := m.AddBoxes(collection, bounds, sample)
+	m, err := m.AddBoxes(collection, bounds, sample, nil)
 	if err != nil {
 		return nil, err
 	}

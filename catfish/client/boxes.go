@@ -11,12 +11,20 @@ import (
 // (ErrKind: of another kind; store.ErrCollectionExists: o.Keep is set, and the
 // existing one is not kept). See CreateCollection.
 func (c *Client) CreateBoxes(ctx context.Context, name string, o model.BoxesOptions) error {
-	if !o.Keep {
-		return c.CreateCollection(ctx, name)
-	}
+	return c.createBoxes(ctx, name, o.Keep)
+}
+
+func (c *Client) createBoxes(ctx context.Context, name string, keep bool) error {
 	if err := wire.CheckName(name); err != nil {
 		return err
 	}
-	_, err := c.manage(ctx, wire.KindCreateKept, "create collections that are kept", name)
+	if k := c.conn.cluster; k != nil {
+		return (&clusterBoxes{k, name}).create(ctx, keep)
+	}
+	kind, what := wire.KindCreate, "create collections"
+	if keep {
+		kind, what = wire.KindCreateKept, "create collections that are kept"
+	}
+	_, err := c.manage(ctx, kind, what, name)
 	return err
 }

@@ -24,11 +24,12 @@ import (
 //	                  |- connection to the primary of group a
 //	                  '- connection to the primary of group b
 //
-//	get, put, patch, delete   the group of the id
-//	search, count, watch ...  all groups that have any ids, at the same time
+//	get, put, patch, delete   the group of the id, or of a box's centre
+//	search, count, watch ...  all groups that have any ids, at the same time; of boxes those that
+//	                          may have some in the area
 //
 // A group refuses with ErrMoved what it does not have, and what is asked of many ids by another
-// map than its own (clustermap.go). What is not routed, such as boxes, is refused here
+// map than its own (clustermap.go). What is not routed, such as statistics, is refused here
 // (ErrSeveralGroups), and never answered by one group alone.
 
 // cluster is what a connection has if several groups have the store together.
@@ -214,5 +215,5 @@ func notRoutedKind(k fastmsg.Kind) error {
 	case wire.KindSwap:
 		return notRouted("swapping names, which is at one moment for all clients,")
 	}
-	return notRouted("boxes")
+	return notRouted(fmt.Sprintf("requests of kind %d", k))
 }

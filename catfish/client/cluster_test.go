@@ -39,6 +39,7 @@ type testGroup struct {
 type testCluster struct {
 	groups []*testGroup
 	slots  []uint8
+	boxes  []placement.Curve
 	now    wire.Cluster
 }
 
@@ -73,7 +74,7 @@ func startCluster(t testing.TB, names ...string) *testCluster {
 // publish gives the present map to some groups.
 func (k *testCluster) publish(t testing.TB, to ...*testGroup) {
 	t.Helper()
-	m := placement.Map{Version: k.now.Version, Epoch: k.now.Epoch}
+	m := placement.Map{Version: k.now.Version, Epoch: k.now.Epoch, Boxes: k.boxes}
 	for _, g := range k.groups {
 		m.Groups = append(m.Groups, placement.Group{Name: g.name, Weight: 1})
 	}
@@ -328,8 +329,8 @@ func TestWhatSeveralGroupsRefuse(t *testing.T) {
 		want string
 		do   func() error
 	}{
-		{"boxes", func() error { return c.Insert(ctx, rstar.Rect{}, 1) }}, {"boxes", count}, {"boxes", many},
-		{"boxes", func() error { return c.CreateCollection(ctx, "x") }},
+		{"not placed", func() error { return c.Insert(ctx, rstar.Rect{}, 1) }}, {"not placed", count}, {"not placed", many},
+		{`"x"`, func() error { return c.CreateCollection(ctx, "x") }},
 		{"backups", backup}, {"watch from", watch},
 		{"swapping names", func() error { return c.SwapCollections(ctx, "a", "b") }},
 	} {

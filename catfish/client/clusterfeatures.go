@@ -212,9 +212,14 @@ type byGroup struct {
 }
 
 func (v *view) divide(n int, id func(int) []byte) (p byGroup) {
-	of := make([]int, len(v.names)) // 1 more than the number of the part
+	return divide(n, len(v.names), func(i int) int { return v.of(id(i)) })
+}
+
+// divide divides n things by the group of each.
+func divide(n, groups int, groupOf func(int) int) (p byGroup) {
+	of := make([]int, groups) // 1 more than the number of the part
 	for i := range n {
-		g := v.of(id(i))
+		g := groupOf(i)
 		if of[g] == 0 {
 			p.groups, p.at = append(p.groups, g), append(p.at, nil)
 			of[g] = len(p.groups)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/placement"
 )
 
 // Collections exist in all groups. One that was created, or dropped, in some of them, because
@@ -51,8 +52,17 @@ func (k *cluster) drop(ctx context.Context, name string) (was bool, err error) {
 
 // kind of a collection, which is the same in all groups.
 func (k *cluster) kind(ctx context.Context, name string) (string, error) {
-	kinds, err := fromAll(ctx, k, func(ctx context.Context, c *connection) (string, error) {
-		return (&Client{conn: c, collection: name}).Kind(ctx)
+	var kinds []string
+	err := k.byMap(ctx, func(v *view) error {
+		groups := v.having()
+		if v.is.Places(name) { // Groups that were added later have no boxes of it.
+			groups = v.meeting(name, placement.Largest(0, 0).Box)
+		}
+		kinds = make([]string, len(groups))
+		return k.askAll(ctx, v, groups, true, func(ctx context.Context, n int, c *connection) (err error) {
+			kinds[n], err = (&Client{conn: c, collection: name}).Kind(ctx)
+			return err
+		})
 	})
 	if err != nil {
 		return "", err

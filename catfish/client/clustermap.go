@@ -132,22 +132,27 @@ func (k *cluster) askAll(ctx context.Context, v *view, groups []int, reads bool,
 	var under sync.WaitGroup
 	var once sync.Once
 	var first error
-	for n, g := range groups {
-		under.Go(func() {
-			c, err := k.conn(ctx, v, g)
-			if err == nil {
-				err = do(ctx, n, c)
+	one := func(n, g int) {
+		c, err := k.conn(ctx, v, g)
+		if err == nil {
+			err = do(ctx, n, c)
+		}
+		if err == nil {
+			return
+		}
+		once.Do(func() {
+			first = groupError(v.names[g], err)
+			if reads {
+				cancel()
 			}
-			if err == nil {
-				return
-			}
-			once.Do(func() {
-				first = groupError(v.names[g], err)
-				if reads {
-					cancel()
-				}
-			})
 		})
+	}
+	if len(groups) == 1 {
+		one(0, groups[0])
+	} else {
+		for n, g := range groups {
+			under.Go(func() { one(n, g) })
+		}
 	}
 	under.Wait()
 	if first == nil && !k.stands(v) {

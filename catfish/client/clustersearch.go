@@ -175,12 +175,11 @@ func (r *clusterFeatures) Explain(ctx context.Context, q query.Query) ([]query.F
 	}
 	var found []query.Found
 	x.Why = "all groups are asked, each by its own policy"
-	x.Groups = map[string]*model.Explanation{}
 	for i := range answers {
 		a := &answers[i]
 		a.x.Results = len(a.found)
-		x.Groups[a.group], found = a.x, append(found, a.found...)
-		x.RoundTrips, x.Reads, x.Bytes = x.RoundTrips+a.x.RoundTrips, x.Reads+a.x.Reads, x.Bytes+a.x.Bytes
+		x.ofGroup(a.group, a.x)
+		found = append(found, a.found...)
 	}
 	if q.Order == query.ByID {
 		slices.SortFunc(found, func(a, b query.Found) int { return slices.Compare(a.ID, b.ID) })

@@ -18,20 +18,32 @@ type explaining struct {
 }
 
 // Explain does what SearchAppend does, and explains the search.
-func (c *Client) Explain(ctx context.Context, r rstar.Rect, limit int) ([]rstar.Item, *model.Explanation, error) {
-	if err := r.Validate(); err != nil {
+func (c *Client) Explain(ctx context.Context, area rstar.Rect, limit int) ([]rstar.Item, *model.Explanation, error) {
+	if err := area.Validate(); err != nil {
 		return nil, nil, err
+	}
+	if r := c.severalBoxes(); r != nil {
+		return r.explain(ctx, area, limit)
 	}
 	x, done := c.conn.explain(c.conn.engines[ofBoxes].Policy())
 	q := queries.Get().(*boxQuery)
 	defer q.release()
-	q.kind, q.rect, q.limit, q.explain = wire.KindSearch, r, max(limit, 0), x
+	q.kind, q.rect, q.limit, q.explain = wire.KindSearch, area, max(limit, 0), x
 	if err := c.run(ctx, q); err != nil {
 		return nil, &x.Explanation, err
 	}
 	done()
 	x.Results = len(q.items)
 	return q.items, &x.Explanation, nil
+}
+
+// ofGroup adds what a group has done.
+func (x *explaining) ofGroup(name string, of *model.Explanation) {
+	if x.Groups == nil {
+		x.Groups = map[string]*model.Explanation{}
+	}
+	x.Groups[name] = of
+	x.RoundTrips, x.Reads, x.Bytes = x.RoundTrips+of.RoundTrips, x.Reads+of.Reads, x.Bytes+of.Bytes
 }
 
 // explain begins an explanation. done notes what passed until then.

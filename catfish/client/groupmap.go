@@ -10,7 +10,7 @@ import (
 // groupMap is what routing needs of the map of a store of several groups.
 type groupMap struct {
 	names []string
-	has   []bool // the groups that have any slot
+	has   []bool // the groups that have any slot, or range of boxes
 	is    *placement.Map
 }
 
@@ -26,6 +26,11 @@ func decodeMap(b []byte) (*groupMap, error) {
 	}
 	for _, g := range is.Slots {
 		m.has[g] = true
+	}
+	for _, c := range is.Boxes {
+		for _, r := range c.Ranges {
+			m.has[r.Group] = true
+		}
 	}
 	return m, nil
 }

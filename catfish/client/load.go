@@ -22,7 +22,9 @@ const loadAhead = 4
 // loadBatch is one message of a Load.
 type loadBatch struct {
 	items []rstar.Item
-	done  chan error
+	n     int // are certainly stored
+	err   error
+	done  chan struct{}
 }
 
 // Load inserts all items, in messages of 256, some at once, and returns how
@@ -36,34 +38,30 @@ type loadBatch struct {
 // Server.Collection's tree has a Load of its own, which is faster and packs
 // better, for a server that loads its data itself.
 func (c *Client) Load(ctx context.Context, items iter.Seq[rstar.Item], progress func(n int)) (n int, err error) {
-	var boot atomic.Uint64
+	insert := c.inserter()
 	var under []*loadBatch // in flight, oldest first
 	spare := []rstar.Item(nil)
 	stored := false // something, though perhaps not the first ones
 	settle := func() {
 		b := under[0]
 		under = under[1:]
-		e := <-b.done
-		stored = stored || e == nil || !RetrySafe(e)
-		switch {
-		case e == nil && err == nil:
-			n += len(b.items)
-			if progress != nil {
+		<-b.done
+		stored = stored || b.err == nil || !RetrySafe(b.err)
+		if err == nil {
+			n, err = n+b.n, b.err
+			if err == nil && progress != nil {
 				progress(n)
 			}
-		case err == nil:
-			var r *wire.RemoteError
-			if errors.As(e, &r) {
-				n += int(min(r.Done, uint64(len(b.items))))
-			}
-			err = e
 		}
 		spare = b.items[:0]
 	}
 	send := func(batch []rstar.Item) {
-		b := &loadBatch{batch, make(chan error, 1)}
+		b := &loadBatch{items: batch, done: make(chan struct{})}
 		under = append(under, b)
-		go func() { b.done <- c.insertBatch(ctx, batch, &boot) }()
+		go func() {
+			defer close(b.done)
+			b.n, b.err = insert(ctx, batch)
+		}()
 	}
 	var batch []rstar.Item
 	read := 0
@@ -114,7 +112,27 @@ func (c *Client) replicated(ctx context.Context, s *session) bool {
 	return err == nil && json.Unmarshal(b, &st) == nil && slices.Contains(st.Kept, c.collection)
 }
 
-// insertBatch inserts up to maxBatch items. boot is the boot id of the server that
+// inserter returns what inserts batches of up to wire.MaxBatch items one after the other, or
+// some at once, and returns how many of the first are certainly stored.
+func (c *Client) inserter() func(ctx context.Context, batch []rstar.Item) (n int, err error) {
+	if r := c.severalBoxes(); r != nil {
+		return r.inserter()
+	}
+	var boot atomic.Uint64
+	return func(ctx context.Context, batch []rstar.Item) (n int, err error) {
+		err = c.insertBatch(ctx, batch, &boot)
+		var r *wire.RemoteError
+		switch {
+		case err == nil:
+			n = len(batch)
+		case errors.As(err, &r):
+			n = int(min(r.Done, uint64(len(batch))))
+		}
+		return n, err
+	}
+}
+
+// insertBatch inserts up to wire.MaxBatch items. boot is the boot id of the server that
 // must insert them, 0: the present one.
 func (c *Client) insertBatch(ctx context.Context, batch []rstar.Item, boot *atomic.Uint64) error {
 	b, err := c.request(ctx, wire.KindInsertMany, func(s *session) (*openSlab, []byte, error) {

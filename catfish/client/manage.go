@@ -52,11 +52,7 @@ func (c *Client) Collections(ctx context.Context) ([]model.CollectionInfo, error
 // ServerOptions.ClientCollections). ErrNotPermitted: the server's collections
 // are fixed. The server provides the memory, and chooses its size.
 func (c *Client) CreateCollection(ctx context.Context, name string) error {
-	if err := wire.CheckName(name); err != nil {
-		return err
-	}
-	_, err := c.manage(ctx, wire.KindCreate, "create collections", name)
-	return err
+	return c.createBoxes(ctx, name, false)
 }
 
 // DropCollection removes a collection that a client created, with all objects,

@@ -118,7 +118,7 @@ func (p *part) ask(ctx context.Context, c *Client) {
 	if len(p.q.rects) == 0 {
 		return
 	}
-	if err := c.run(ctx, &p.q); err != nil {
+	if err := c.runBoxes(ctx, &p.q); err != nil {
 		p.err = fmt.Errorf("search %d: %w", p.first, err)
 	}
 }

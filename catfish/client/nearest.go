@@ -34,7 +34,7 @@ func (c *Client) NearestWithin(ctx context.Context, x, y float64, k int, within 
 	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.x, q.y, q.limit, q.within = wire.KindNearest, x, y, k, within
-	if err := c.run(ctx, q); err != nil {
+	if err := c.runBoxes(ctx, q); err != nil {
 		return nil, err
 	}
 	return q.neighbors, nil

@@ -94,9 +94,6 @@ func (c *Client) run(ctx context.Context, q operation) error {
 		}
 		switch {
 		case s == nil:
-			if errors.Is(err, model.ErrSeveralGroups) {
-				err = notRouted("boxes") // Others do not come here.
-			}
 			return err
 		case err == nil && c.conn.others.counts(s, q):
 			return nil

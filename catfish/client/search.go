@@ -58,7 +58,7 @@ func (c *Client) SearchAppend(ctx context.Context, dst []rstar.Item, r rstar.Rec
 	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit, q.items, q.base = wire.KindSearch, r, max(limit, 0), dst, len(dst)
-	if err := c.run(ctx, q); err != nil {
+	if err := c.runBoxes(ctx, q); err != nil {
 		return dst, err
 	}
 	return q.items, nil
@@ -72,10 +72,18 @@ func (c *Client) Count(ctx context.Context, r rstar.Rect) (int, error) {
 	q := queries.Get().(*boxQuery)
 	defer q.release()
 	q.kind, q.rect, q.limit = wire.KindCount, r, 0
-	if err := c.run(ctx, q); err != nil {
+	if err := c.runBoxes(ctx, q); err != nil {
 		return 0, err
 	}
 	return q.objects, nil
+}
+
+// runBoxes carries out a query, of several groups if these have the boxes.
+func (c *Client) runBoxes(ctx context.Context, q *boxQuery) error {
+	if r := c.severalBoxes(); r != nil {
+		return r.run(ctx, q)
+	}
+	return c.run(ctx, q)
 }
 
 func (q *boxQuery) again() {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
@@ -20,6 +19,9 @@ func (c *Client) Insert(ctx context.Context, r rstar.Rect, id uint64) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
+	if s := c.severalBoxes(); s != nil {
+		return s.insert(ctx, r, id)
+	}
 	_, err := c.write(ctx, wire.KindInsert, 0, func(b []byte) []byte {
 		return wire.AppendItem(b, rstar.Item{Rect: r, ID: id})
 	})
@@ -32,18 +34,27 @@ func (c *Client) Delete(ctx context.Context, r rstar.Rect, id uint64) (bool, err
 	if err := r.Validate(); err != nil {
 		return false, err
 	}
+	if s := c.severalBoxes(); s != nil {
+		return s.delete(ctx, r, id)
+	}
 	return boolAnswer(c.write(ctx, wire.KindDelete, 0, func(b []byte) []byte {
 		return wire.AppendItem(b, rstar.Item{Rect: r, ID: id})
 	}))
 }
 
 // Update moves an object from one rectangle to another and reports
-// whether it existed. A search sees it at one of the two.
+// whether it existed. A search sees it at one of the two. If they belong to two groups, it is put
+// at new, and then deleted at old: a search meanwhile may see it at both, and one that began before
+// and ends after both writes, at neither. If the deletion's outcome is unknown
+// (ErrUnknownOutcome), it may stay at both.
 func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bool, error) {
 	for _, r := range []rstar.Rect{old, new} {
 		if err := r.Validate(); err != nil {
 			return false, err
 		}
+	}
+	if s := c.severalBoxes(); s != nil {
+		return s.update(ctx, old, new, id)
 	}
 	return boolAnswer(c.write(ctx, wire.KindUpdate, 0, func(b []byte) []byte {
 		return binary.LittleEndian.AppendUint64(wire.AppendRect(wire.AppendRect(b, old), new), id)
@@ -52,7 +63,8 @@ func (c *Client) Update(ctx context.Context, old, new rstar.Rect, id uint64) (bo
 
 // InsertMany adds objects in order, in messages of up to 256, and returns
 // how many are certainly inserted: after an error the first n of items are,
-// and up to 256 more may be if the error is ErrUnknownOutcome. With ErrRestarted the
+// and up to 256 more may be if the error is ErrUnknownOutcome, as it is if one of several
+// groups has failed and another has not. With ErrRestarted the
 // first n are lost, unless the collection is kept: the server restarted before it
 // had all items.
 func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err error) {
@@ -61,20 +73,15 @@ func (c *Client) InsertMany(ctx context.Context, items []rstar.Item) (n int, err
 			return 0, fmt.Errorf("item %d (id %d): %w", i, it.ID, err)
 		}
 	}
-	var boot atomic.Uint64
+	insert := c.inserter()
 	for n < len(items) {
-		batch := items[n:min(n+wire.MaxBatch, len(items))]
-		if err := c.insertBatch(ctx, batch, &boot); err != nil {
-			var r *wire.RemoteError
-			if errors.As(err, &r) {
-				n += int(min(r.Done, uint64(len(batch))))
-			}
+		done, err := insert(ctx, items[n:min(n+wire.MaxBatch, len(items))])
+		if n += done; err != nil {
 			if n > 0 {
 				err = &wire.PartlyDone{Done: n, Err: err}
 			}
 			return n, err
 		}
-		n += len(batch)
 	}
 	return n, nil
 }

@@ -211,6 +211,27 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 	return d.group.mover.Learn(m, began, func() { d.group.cluster.Store(is) })
 }
 
+// readPlaces reads the map for Options.Load, which adds boxes before this member joins its group.
+func (d *Daemon) readPlaces(ctx context.Context) error {
+	if !d.o.Group.on() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	m, err := cluster.Read(ctx, d.group.coord)
+	if err != nil || m == nil {
+		return err
+	}
+	if _, err := m.Find(d.o.Group.Name); err != nil {
+		return nil // It has a store of its own.
+	}
+	is, err := clusterOf(m, nil)
+	if err == nil {
+		d.srv.LoadBy(is)
+	}
+	return err
+}
+
 // clusterOf is the answer to clients that ask for the map.
 func clusterOf(m *placement.Map, groups []*node.Group) (*wire.Cluster, error) {
 	b, err := m.Encode()

@@ -173,6 +173,9 @@ func (d *Daemon) serve() {
 
 func (d *Daemon) load(ctx context.Context) error {
 	if d.o.Load != nil {
+		if err := d.readPlaces(ctx); err != nil {
+			return err
+		}
 		if err := d.o.Load(ctx, d.srv); err != nil {
 			return err
 		}

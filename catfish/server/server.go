@@ -77,6 +77,8 @@ type Server struct {
 	group    atomic.Pointer[func() *wire.GroupHello]
 	// clusterOf says which groups have the store together (SetCluster); boundLease: BoundLeases.
 	clusterOf  atomic.Pointer[func() *wire.Cluster]
+	loadBy     atomic.Pointer[wire.Cluster]
+	placedBy   atomic.Pointer[placed] // the latest map that has judged boxes
 	boundLease atomic.Pointer[func(replica.Lease) replica.Lease]
 	rings      atomic.Pointer[func(rdma.Device, string, rdma.ConnRequest) error] // AnswerRings
 	serving    sync.WaitGroup                                                    // Serve; memory is released after it has ended

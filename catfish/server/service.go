@@ -235,6 +235,9 @@ func (v *service) carryOut(from *peer, req *request, out []byte) result {
 			out = wire.AppendItem(out, n.Item)
 		}
 	case wire.KindInsert, wire.KindDelete, wire.KindUpdate, wire.KindInsertMany:
+		if err := v.s.mayWriteBoxes(req); err != nil {
+			return result{err: err}
+		}
 		if req.coll.Boxes != nil {
 			return later(v.writeKept(from, req), nil)
 		}

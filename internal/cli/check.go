@@ -64,7 +64,7 @@ collections and features as they are. Nothing is changed.`,
 				return err
 			}
 			defer tree.Close()
-			if err := a.fill(cmd.Context(), tree, sources); err != nil {
+			if err := a.fill(cmd.Context(), tree, tree.Load, nil, sources); err != nil {
 				return err
 			}
 			if err := tree.Check(); err != nil {

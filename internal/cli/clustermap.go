@@ -10,10 +10,11 @@ import (
 
 // ClusterMap is which group has how much of a store, as 'cluster status --json' prints it.
 type ClusterMap struct {
-	Version uint64        `json:"version"`
-	Epoch   uint64        `json:"epoch"` // the version at which a slot had another owner last
-	Groups  []ClusterHas  `json:"groups"`
-	Moves   []ClusterMove `json:"moves"` // under way
+	Version uint64         `json:"version"`
+	Epoch   uint64         `json:"epoch"` // the version at which a slot had another owner last
+	Groups  []ClusterHas   `json:"groups"`
+	Moves   []ClusterMove  `json:"moves"` // under way
+	Boxes   []ClusterBoxes `json:"boxes,omitempty"`
 }
 
 // ClusterHas is the part of a group.
@@ -48,6 +49,9 @@ func clusterMap(m *placement.Map) *ClusterMap {
 	for i, v := range m.Moves {
 		c.Moves[i] = ClusterMove{v.Part, m.Groups[v.From].Name, m.Groups[v.To].Name, v.Step.String(), v.Until}
 	}
+	for i := range m.Boxes {
+		c.Boxes = append(c.Boxes, clusterBoxes(m, &m.Boxes[i]))
+	}
 	return c
 }
 
@@ -74,6 +78,9 @@ func (c *ClusterMap) text() string {
 			continue
 		}
 		fmt.Fprintf(&b, "  %s -> %s: %s\n", v.From, v.To, stepsText(slices.DeleteFunc(slices.Clone(c.Moves), func(o ClusterMove) bool { return !same(o) })))
+	}
+	for i := range c.Boxes {
+		b.WriteString(c.Boxes[i].text())
 	}
 	return b.String()
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/daemon"
 	"github.com/catfish-index/catfish/datasets"
+	"github.com/catfish-index/catfish/internal/placement"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // loading is what 'serve' loads before it is ready.
@@ -80,10 +83,28 @@ func (l *loading) fillBoxes(ctx context.Context, srv *catfish.Server, name strin
 	if l.o.Server.DataDir != "" {
 		fmt.Fprintf(l.a.Err, "%s collection %s is in memory alone: --keep keeps it\n", logTime(time.Now()), name)
 	}
-	if err := l.a.fill(ctx, tree, l.sources); err != nil {
+	if err := l.a.fill(ctx, tree, tree.Load, l.mine(srv, name), l.sources); err != nil {
 		return l.f.notBoxes(err, l.f.load)
 	}
 	return srv.SetReady(name)
+}
+
+// mine returns what reports whether this server has a box of a collection: of one that several
+// groups have, it has the boxes in its group's ranges. nil: it has all.
+func (l *loading) mine(srv *catfish.Server, name string) func(rstar.Rect) (bool, error) {
+	if len(l.o.Group.Coordinators) == 0 {
+		return nil
+	}
+	return func(box rstar.Rect) (bool, error) {
+		switch err := srv.TakesBox(name, box, true); {
+		case errors.Is(err, placement.ErrUnknown):
+			return false, fmt.Errorf("%w: --load of boxes into %q, which are not placed: 'catfish cluster boxes %s' gives each group a part", catfish.ErrSeveralGroups, name, name)
+		case errors.Is(err, catfish.ErrMoved):
+			return false, nil
+		default:
+			return err == nil, err
+		}
+	}
 }
 
 // awaitStore waits until the stored data is loaded, and reports periodically that it
@@ -142,5 +163,5 @@ func (l *loading) fillKeptBoxes(ctx context.Context, srv *catfish.Server, name s
 		fmt.Fprintf(l.a.Err, "%s collection %s has %d objects from before: nothing was loaded\n", logTime(time.Now()), name, n)
 		return nil
 	}
-	return l.a.fillBy(ctx, c.Tree(), c.Load, l.sources)
+	return l.a.fill(ctx, c.Tree(), c.Load, l.mine(srv, name), l.sources)
 }

@@ -124,19 +124,25 @@ func (a *App) read(ctx context.Context, src *datasets.Source, each func(rstar.It
 	return err
 }
 
-// fill reads the sources and bulk loads a tree with all of them. Data that does not fit
-// is an error as soon as that is known, before fill allocates memory for it.
-func (a *App) fill(ctx context.Context, tree *rstar.Tree, sources []*datasets.Source) error {
-	return a.fillBy(ctx, tree, tree.Load, sources)
-}
-
-// fillBy is fill, but loads the tree by calling load.
-func (a *App) fillBy(ctx context.Context, tree *rstar.Tree, load func([]rstar.Item) error, sources []*datasets.Source) error {
+// fill reads the sources and bulk loads a tree, by calling load, with all of them that takes
+// wants, nil: all. Data that does not fit is an error as soon as that is known, before fill
+// allocates memory for it.
+func (a *App) fill(ctx context.Context, tree *rstar.Tree, load func([]rstar.Item) error, takes func(rstar.Rect) (bool, error), sources []*datasets.Source) error {
 	g := datasets.NewGather(tree)
 	for _, src := range sources {
-		err := g.Expect(src)
+		var err error
+		if takes == nil {
+			err = g.Expect(src)
+		}
 		if err == nil {
-			err = a.read(ctx, src, func(it rstar.Item) error { return g.Add(it, src) })
+			err = a.read(ctx, src, func(it rstar.Item) error {
+				if takes != nil {
+					if ok, err := takes(it.Rect); !ok || err != nil {
+						return err
+					}
+				}
+				return g.Add(it, src)
+			})
 		}
 		if errors.Is(err, datasets.ErrTooMany) {
 			err = fmt.Errorf("%w: %w; nothing was loaded%s", rstar.ErrSlabFull, err,

@@ -36,6 +36,24 @@ func (b Bounds) Union(c Bounds) Bounds {
 	return Bounds{b.Box.Union(c.Box), max(b.HalfX, c.HalfX), max(b.HalfY, c.HalfY)}
 }
 
+// Largest are bounds that permit boxes anywhere, of at most this width and height.
+func Largest(width, height float64) Bounds {
+	const far = math.MaxFloat64
+	return Bounds{rstar.Rect{MinX: -far, MinY: -far, MaxX: far, MaxY: far}, half(0, width), half(0, height)}
+}
+
+// fits returns an error that wraps ErrBounds if a valid box is beyond the bounds.
+func (b *Bounds) fits(box rstar.Rect) error {
+	switch is := BoundsOf(box); {
+	case is.HalfX > b.HalfX || is.HalfY > b.HalfY:
+		return fmt.Errorf("%w: it is %v wide and %v high, and boxes here are at most %v and %v",
+			ErrBounds, box.MaxX-box.MinX, box.MaxY-box.MinY, 2*b.HalfX, 2*b.HalfY)
+	case !b.Box.Contains(box):
+		return fmt.Errorf("%w: %v, and boxes here are inside of %v", ErrBounds, box, b.Box)
+	}
+	return nil
+}
+
 // check returns what is wrong with the bounds.
 func (b *Bounds) check() error {
 	if err := b.Box.Validate(); err != nil {

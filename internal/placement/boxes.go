@@ -25,7 +25,7 @@ type Range struct {
 	Start uint64 `json:"start,string"` // the first position
 	Group Index  `json:"group"`
 	// Bounds of the boxes, nil: they may be anywhere. They go with the range, whatever group
-	// has it.
+	// has it, and no group takes a box beyond them.
 	Bounds *Bounds `json:"bounds,omitempty"`
 }
 
@@ -94,22 +94,45 @@ func (m *Map) ranged(collection string, start uint64) (curve, at int, err error)
 // OfBox returns the group that has a box, and the range. ErrUnknown: the collection is
 // not placed by ranges. An error that wraps rstar.ErrBadRect.
 func (m *Map) OfBox(collection string, box rstar.Rect) (Index, Part, error) {
-	i, err := m.curve(collection)
+	r, err := m.rangeOf(collection, box)
 	if err != nil {
 		return 0, Part{}, err
 	}
+	return r.Group, Part{Collection: collection, Start: r.Start}, nil
+}
+
+func (m *Map) rangeOf(collection string, box rstar.Rect) (*Range, error) {
+	i, err := m.curve(collection)
+	if err != nil {
+		return nil, err
+	}
 	if err := box.Validate(); err != nil {
-		return 0, Part{}, fmt.Errorf("placement: %q: %w", collection, err)
+		return nil, fmt.Errorf("placement: %q: %w", collection, err)
 	}
 	c := &m.Boxes[i]
-	r := c.Ranges[c.at(Position(c.World, box))]
-	return r.Group, Part{Collection: collection, Start: r.Start}, nil
+	return &c.Ranges[c.at(Position(c.World, box))], nil
+}
+
+// FitsBox is nil if a box is within the bounds of its range, as all must be that a group
+// adds; its errors are those of OfBox, and ErrBounds.
+func (m *Map) FitsBox(collection string, box rstar.Rect) error {
+	r, err := m.rangeOf(collection, box)
+	if err == nil && r.Bounds != nil {
+		err = r.Bounds.fits(box)
+	}
+	return err
+}
+
+// Places reports whether a collection of boxes is placed by ranges.
+func (m *Map) Places(collection string) bool {
+	_, err := m.curve(collection)
+	return err == nil
 }
 
 // AddBoxes returns the map with one more collection of boxes: a range for each group, with
 // a share of the sample by its weight. The sample has positions in any order; without one
-// all positions count alike.
-func (m *Map) AddBoxes(collection string, world rstar.Rect, sample []uint64) (*Map, error) {
+// all positions count alike. bounds are those of each range, nil: boxes may be anywhere.
+func (m *Map) AddBoxes(collection string, world rstar.Rect, sample []uint64, bounds *Bounds) (*Map, error) {
 	i, err := m.curve(collection)
 	if err == nil {
 		return nil, fmt.Errorf("%w: boxes %q exist", ErrBusy, collection)
@@ -120,7 +143,7 @@ func (m *Map) AddBoxes(collection string, world rstar.Rect, sample []uint64) (*M
 	for g, end := range m.bounds(sorted) {
 		// A share without a position gets no range, such as a part of equal ones.
 		if end > start {
-			c.Ranges = append(c.Ranges, Range{Start: start, Group: Index(g)})
+			c.Ranges = append(c.Ranges, Range{Start: start, Group: Index(g), Bounds: bounds})
 		}
 		start = end
 	}

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -36,7 +37,7 @@ func aMap(t *rapid.T) *Map {
 		m = n
 	}
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "é\"<", "roads", "zz"}), 0, 3, rapid.ID).Draw(t, "boxes") {
-		next(m.AddBoxes(name, world, rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "sample")))
+		next(m.AddBoxes(name, world, rapid.SliceOfN(rapid.Uint64(), 0, 8).Draw(t, "sample"), nil))
 		for range rapid.IntRange(0, 4).Draw(t, "splits") {
 			if n, err := m.Split(name, 0, rapid.Uint64().Draw(t, "at")); err == nil {
 				next(n, nil)
@@ -162,11 +163,11 @@ func TestBoxErrors(t *testing.T) {
 	m = must(t, m, err)
 	_, _, err = m.OfBox("roads", world)
 	is(t, err, ErrUnknown, `"roads"`)
-	m, err = m.AddBoxes("roads", world, nil)
+	m, err = m.AddBoxes("roads", world, nil, nil)
 	m = must(t, m, err)
-	_, err = m.AddBoxes("roads", world, nil)
+	_, err = m.AddBoxes("roads", world, nil, nil)
 	is(t, err, ErrBusy, `"roads"`)
-	_, err = m.AddBoxes("more", rstar.Rect{MinX: 1}, nil)
+	_, err = m.AddBoxes("more", rstar.Rect{MinX: 1}, nil, nil)
 	is(t, err, rstar.ErrBadRect, "minx 1")
 	_, _, err = m.OfBox("roads", rstar.Rect{MinX: math.NaN()})
 	is(t, err, rstar.ErrBadRect, "NaN")
@@ -197,6 +198,83 @@ func TestBoxErrors(t *testing.T) {
 	is(t, err, ErrUnknown, `"rails"`)
 }
 
+// Boxes up to the bounds fit, and no larger ones; without bounds all do. So a search of an
+// area asks the group of each box in it.
+func TestFitsBox(t *testing.T) {
+	m, err := New(groupsOf(1, 1))
+	m = must(t, m, err)
+	b := Largest(0.5, 0.25)
+	m, err = m.AddBoxes("roads", world, nil, &b)
+	m = must(t, m, err)
+	m, err = m.AddBoxes("any", world, nil, nil)
+	m = must(t, m, err)
+	box := func(x, y, w, h float64) rstar.Rect { return rstar.Rect{MinX: x, MinY: y, MaxX: x + w, MaxY: y + h} }
+	for _, r := range []rstar.Rect{box(0, 0, 0, 0), box(0, 0, 0.5, 0.25), box(-7e8, 1e9, 0.5, 0.25)} {
+		if err := m.FitsBox("roads", r); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, r := range []rstar.Rect{box(0, 0, 0.51, 0), box(0, 0, 0, 0.26), box(-math.MaxFloat64, 0, math.MaxFloat64, 0)} {
+		is(t, m.FitsBox("roads", r), ErrBounds, "wide", "at most 0.5")
+		if err := m.FitsBox("any", r); err != nil {
+			t.Error(err)
+		}
+	}
+	is(t, m.FitsBox("rails", world), ErrUnknown, `"rails"`)
+	is(t, m.FitsBox("roads", rstar.Rect{MinX: 1}), rstar.ErrBadRect)
+	if m.Places("rails") || !m.Places("any") {
+		t.Error("rails are placed, or any is not")
+	}
+}
+
+// TestBoundBoxes: each range takes boxes of the size of its own.
+func TestBoundBoxes(t *testing.T) {
+	m, err := New(groupsOf(1, 1, 1))
+	m = must(t, m, err)
+	var s Survey
+	var all []rstar.Rect
+	for i := range 3 * SurveySample {
+		x := float64(i) / (3 * SurveySample)
+		all = append(all, rstar.Rect{MinX: x, MinY: 0, MaxX: x + x/8, MaxY: 0.25})
+		s.Add(all[i])
+	}
+	if s.Boxes != len(all) || s.Extent.MinX != 0 || s.Extent.MaxX < 1 || len(s.Positions(s.Extent)) != SurveySample {
+		t.Errorf("%d boxes in %v", s.Boxes, s.Extent)
+	}
+	row := rstar.Rect{MinX: 0, MinY: 0.125, MaxX: s.Extent.MaxX, MaxY: 1} // Along its border the curve runs eastwards.
+	m, err = m.AddBoxes("roads", row, s.Positions(row), nil)
+	m = must(t, m, err)
+	m, err = m.BoundBoxes("roads", slices.Values(all))
+	m = must(t, m, err)
+	held := map[Index]int{}
+	for _, box := range all {
+		g, _, err := m.OfBox("roads", box)
+		if err = errors.Join(err, m.FitsBox("roads", box)); err != nil {
+			t.Fatal(err)
+		}
+		held[g]++
+	}
+	for g, n := range held {
+		if n < len(all)*3/10 || n > len(all)*4/10 {
+			t.Errorf("group %d has %d of %d", g, n, len(all))
+		}
+	}
+	for x, fits := range map[float64]bool{0.01: false, 0.99: true} { // small ones here, large ones there
+		if err := m.FitsBox("roads", rstar.Rect{MinX: x - 0.06, MinY: 0, MaxX: x + 0.06, MaxY: 0.25}); (err == nil) != fits {
+			t.Errorf("at %v: %v", x, err)
+		}
+	}
+	m, err = m.BoundBoxes("roads", slices.Values(all[:1]))
+	m = must(t, m, err)
+	for _, r := range m.Boxes[0].Ranges {
+		if *r.Bounds != Largest(0, 0.25) {
+			t.Errorf("of a range without boxes: %v", r.Bounds)
+		}
+	}
+	_, err = m.BoundBoxes("rails", slices.Values(all))
+	is(t, err, ErrUnknown, `"rails"`)
+}
+
 // TestAddBoxes: ranges have the groups' shares of the sample, as far as positions differ.
 func TestAddBoxes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -207,7 +285,7 @@ func TestAddBoxes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err = m.AddBoxes("roads", world, sample); err != nil {
+		if m, err = m.AddBoxes("roads", world, sample, nil); err != nil {
 			t.Fatal(err)
 		}
 		sorted := slices.Sorted(slices.Values(sample))

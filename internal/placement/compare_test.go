@@ -251,7 +251,7 @@ func TestCompareBoxes(t *testing.T) {
 		for _, n := range []int{2, 3, 4, 7} {
 			m, err := New(named(0, n))
 			m = must(t, m, err)
-			m, err = m.AddBoxes("roads", extent, sample)
+			m, err = m.AddBoxes("roads", extent, sample, nil)
 			m = bounded(t, must(t, m, err), boxes, positions)
 			small, byGroup := asked(m, boxes, 0.01)
 			large, _ := asked(m, boxes, 0.1)

@@ -22,16 +22,17 @@
 //	                same transaction compares the key of the group whose primary writes, so
 //	                that a deposed primary changes nothing. A new primary reads the map
 //	                before it takes a write.
-//	Bounds grow     before the write that needs it is acknowledged, and shrink only to what
-//	first           the owner has measured; extents do, too. A search skips a part by its
-//	                bounds alone: too large ones cost a question, too small ones lose
-//	                results. Without them the owner is asked.
+//	Bounds hold     A search skips a part by its bounds alone: too large ones cost a question,
+//	                too small ones lose results. So a group takes no box beyond its range's
+//	                bounds (FitsBox). They may grow only once all groups answer by a map that
+//	                has the larger ones. Without bounds the owner is asked; extents are alike.
 //	Answers count   only from owners: of what a group returns about an area, a client keeps
 //	                the boxes of which OfBox is that group. So copies under way, and parts
 //	                that are not dropped, are never seen twice.
 //
 // A box that moves across a border is put into the one group, then deleted from the
-// other: a search may meet its old and its new rectangle, and drops one by its number.
+// other: a search meanwhile may meet its old and its new rectangle, or neither if it asks the
+// one before and the other after both writes. Several boxes may have one number, so that a search cannot know.
 //
 // # Source
 //

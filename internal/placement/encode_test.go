@@ -44,7 +44,7 @@ func TestEncode(t *testing.T) {
 func TestRefused(t *testing.T) {
 	m, err := New(groupsOf(1, 1))
 	m = must(t, m, err)
-	m, err = m.AddBoxes("roads", world, nil)
+	m, err = m.AddBoxes("roads", world, nil, nil)
 	m = must(t, m, err)
 	m, err = m.Begin(Move{Part: Part{Slot: 3}, From: 0, To: 1}, Move{Part: Part{Collection: "roads"}, From: 0, To: 1})
 	m = must(t, m, err)
@@ -130,7 +130,7 @@ func TestEncodedBytes(t *testing.T) {
 	}
 	m, err := New(groups)
 	m = must(t, m, err)
-	m, err = m.AddBoxes("roads", world, nil)
+	m, err = m.AddBoxes("roads", world, nil, nil)
 	m = must(t, m, err)
 	for len(m.Boxes[0].Ranges) < 128 {
 		i := len(m.Boxes[0].Ranges)
@@ -155,7 +155,7 @@ func TestEncodedBytes(t *testing.T) {
 	}
 	t.Logf("%d bytes", len(b))
 	for i := range 5 {
-		m, err = m.AddBoxes(fmt.Sprint("more", i), world, nil)
+		m, err = m.AddBoxes(fmt.Sprint("more", i), world, nil, nil)
 		m = must(t, m, err)
 		for _, r := range m.Boxes[i].Ranges {
 			m, err = m.BoundRange(fmt.Sprint("more", i), r.Start, &bounds)
@@ -170,7 +170,7 @@ func TestEncodedBytes(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	m, err := New(groupsOf(1, 2))
 	m = must(f, m, err)
-	m, err = m.AddBoxes("roads", world, nil)
+	m, err = m.AddBoxes("roads", world, nil, nil)
 	m = must(f, m, err)
 	m, err = m.Begin(Move{Part: Part{Slot: 3}, From: 0, To: 1}, Move{Part: Part{Collection: "roads"}, From: 0, To: 1})
 	m = must(f, m, err)

@@ -16,6 +16,8 @@ var (
 	ErrMoved = errors.New("placement: moved")
 	// ErrFrozen: a move is about to be decided. Wait for the next map.
 	ErrFrozen = errors.New("placement: frozen")
+	// ErrBounds: a box is larger than its range permits: searches would skip its group.
+	ErrBounds = errors.New("placement: the box is too large")
 	// ErrLoad: a load or sample cannot be planned with.
 	ErrLoad = errors.New("placement: bad load")
 )

@@ -71,7 +71,7 @@ func TestNew(t *testing.T) {
 func TestGroups(t *testing.T) {
 	m, err := New(groupsOf(1, 1, 1))
 	m = must(t, m, err)
-	m, err = m.AddBoxes("roads", rstar.Rect{MaxX: 1, MaxY: 1}, nil)
+	m, err = m.AddBoxes("roads", rstar.Rect{MaxX: 1, MaxY: 1}, nil, nil)
 	m = must(t, m, err)
 	four, err := m.AddGroup("d", 1)
 	four = must(t, four, err)

@@ -98,7 +98,7 @@ func TestMeetsLess(t *testing.T) {
 	check("taken back", []Index{0, 1, 2}, []Near{{0, 0}, {1, 0}, {2, 2}})
 
 	// Boxes of one unit: of the quarters a third of the curve, of each group, has some.
-	m, err = m.AddBoxes("c", world, nil)
+	m, err = m.AddBoxes("c", world, nil, nil)
 	m = must(t, m, err)
 	unit := BoundsOf(rstar.Rect{MinX: 1, MaxX: 2, MaxY: 1})
 	unit.Box = world
@@ -152,7 +152,7 @@ func TestMeetsLess(t *testing.T) {
 func TestWideBoxes(t *testing.T) {
 	m, err := New(groupsOf(1))
 	m = must(t, m, err)
-	m, err = m.AddBoxes("c", world, nil)
+	m, err = m.AddBoxes("c", world, nil, nil)
 	m = must(t, m, err)
 	m, err = m.Split("c", 0, 1<<63)
 	m = must(t, m, err)

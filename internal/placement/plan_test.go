@@ -252,7 +252,7 @@ func TestBalanceBoxes(t *testing.T) {
 		weights[0]++
 		m, err := New(groupsOf(weights...))
 		m = must(t, m, err)
-		m, err = m.AddBoxes("roads", world, nil)
+		m, err = m.AddBoxes("roads", world, nil, nil)
 		m = must(t, m, err)
 		now := rapid.SliceOfN(rapid.Uint8Range(0, 3), len(weights), len(weights)).Draw(rt, "later")
 		now[0]++
@@ -294,7 +294,7 @@ func TestFourthGroupOfBoxes(t *testing.T) {
 	}
 	m, err := New(groupsOf(1, 1, 1))
 	m = must(t, m, err)
-	m, err = m.AddBoxes("roads", world, sample)
+	m, err = m.AddBoxes("roads", world, sample, nil)
 	m = must(t, m, err)
 	m, err = m.AddGroup("d", 1)
 	m = must(t, m, err)
