@@ -163,8 +163,8 @@ func TestStaleReads(t *testing.T) {
 // A watcher must get each acknowledged write once, in order.
 func TestWrongEvents(t *testing.T) {
 	ops := []Op{put(0, 1, 10, 20), put(0, 2, 30, 40), unknown(put(0, 9, 41, 42)), put(1, 3, 50, 60)}
-	all := []Event{{Key: standing}, {0, 1, 1}, {0, 2, 2}, {1, 3, 3}, {Key: lastWrite, Revision: 4}}
-	perhaps := slices.Insert(slices.Clone(all), 3, Event{0, 9, 2})
+	all := []Event{{Key: standing}, {Key: 0, Value: 1, Revision: 1}, {Key: 0, Value: 2, Revision: 2}, {Key: 1, Value: 3, Revision: 3}, {Key: lastWrite, Revision: 4}}
+	perhaps := slices.Insert(slices.Clone(all), 3, Event{Key: 0, Value: 9, Revision: 2})
 	perhaps[4].Revision, ops[3].Revision = 5, 5
 	perhaps[3].Revision, perhaps[5].Revision = 4, 6
 	if w := wrongEvents(perhaps, ops); len(w) > 0 {
@@ -184,7 +184,7 @@ func TestWrongEvents(t *testing.T) {
 		"one less":    slices.Delete(slices.Clone(all), 2, 3),
 		"one twice":   slices.Insert(slices.Clone(all), 2, all[1]),
 		"in disorder": {all[0], all[2], all[1], all[3], all[4]},
-		"another":     slices.Insert(slices.Clone(all), 4, Event{1, 7, 4}),
+		"another":     slices.Insert(slices.Clone(all), 4, Event{Key: 1, Value: 7, Revision: 4}),
 	} {
 		if len(wrongEvents(events, ops)) == 0 {
 			t.Errorf("%s: not noticed", name)
