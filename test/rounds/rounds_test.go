@@ -71,7 +71,7 @@ func TestRounds(t *testing.T) {
 		t.Log("not here: ", m)
 	}
 	for seed := range uint64(len(faults)) {
-		p := NewPlan(seed, faults)
+		p := NewPlan(seed, faults, 1)
 		t.Run(p.Fault.Name, func(t *testing.T) {
 			r, err := Run(t.Context(), o, p)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestPlan(t *testing.T) {
 	all := Faults()
 	names := map[string]bool{}
 	for seed := range uint64(len(all)) {
-		p, q := NewPlan(seed, all), NewPlan(seed, all)
+		p, q := NewPlan(seed, all, 1), NewPlan(seed, all, 1)
 		if p.String() != q.String() || p.Pick != q.Pick {
 			t.Errorf("%v, then %v", p.String(), q.String())
 		}
