@@ -95,7 +95,11 @@ func Run(ctx context.Context, o Options, p Plan) (_ Result, err error) {
 		return r.result, nil
 	}
 	healed := clock()
-	if err := r.finish(ctx); err != nil {
+	err = r.finish(ctx)
+	if err == nil && p.Moving != nil {
+		err = r.inspect(ctx)
+	}
+	if err != nil {
 		r.broken("%v", err)
 	}
 	r.check(began, healed)
