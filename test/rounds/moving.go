@@ -67,11 +67,16 @@ const (
 	drainedSlots = placement.MaxMoves
 )
 
-// newMoving draws what happens beside the nth fault of rounds of some groups.
-func newMoving(r *rand.Rand, n uint64, groups int) *Moving {
+// newMoving draws what happens in a round of some groups, beside one of some faults. Seeds that follow each
+// other have all actions, and in the end each fault has each action beside it.
+func newMoving(r *rand.Rand, seed uint64, faults, groups int) *Moving {
 	all := Actions()
+	turn := faults // until faults and actions come together again
+	for turn%len(all) != 0 {
+		turn += faults
+	}
 	m := &Moving{
-		Action: all[n%uint64(len(all))], Step: placement.Step(r.IntN(int(placement.Drop) + 1)), Source: r.IntN(2) == 0,
+		Action: all[(seed+seed/uint64(turn))%uint64(len(all))], Step: placement.Step(r.IntN(int(placement.Drop) + 1)), Source: r.IntN(2) == 0,
 		From: r.IntN(groups), Slots: fewestSlots + r.IntN(mostSlots-fewestSlots),
 	}
 	m.To = (m.From + 1 + r.IntN(groups-1)) % groups

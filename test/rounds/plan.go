@@ -52,7 +52,7 @@ func NewPlan(seed uint64, list []Fault, groups int) Plan {
 	}
 	switch n := r.IntN(10); {
 	case groups > 1: // A group of two has no member to spare.
-		p.Moving = newMoving(r, seed%uint64(len(list))+seed/uint64(len(list)), groups)
+		p.Moving = newMoving(r, seed, len(list), groups)
 	case n < 2:
 		p.During = addMember
 	case n < 4:
