@@ -59,8 +59,9 @@ type cluster struct {
 	members     []*member
 }
 
-// diskBytes is the size of a member's disk: the store's memory table and its files need it.
-const diskBytes = 192 << 20
+// diskBytes is the size of a member's disk: the store's logs, of which up to three of 64 MiB exist
+// at a time, and its files need it.
+const diskBytes = 320 << 20
 
 // clockStep is how far apart the clocks of two members are.
 const clockStep = 26 * time.Hour
