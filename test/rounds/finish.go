@@ -21,7 +21,7 @@ func (r *round) finish(ctx context.Context) error {
 	if _, err := r.crews[0].order(ctx, Order{Servers: r.servers()}); err != nil {
 		return err
 	}
-	all, err := r.c.status(ctx)
+	all, err := r.c.whole(ctx, r.damaged(), r.note) // A member that was late may be out of the set.
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func wrongWatch(stood Event, events []Event, byKey map[int][]Op, complete bool) 
 			if e.Key != key {
 				continue
 			}
-			i := writeOf(e, ops)
+			i := writeOf(e, ops, func(i int) bool { return !seen[i] && ops[i].End >= stood.Call })
 			switch {
 			case i < 0:
 				say("event %+v is of no write", e)
@@ -71,17 +71,21 @@ func wrongWatch(stood Event, events []Event, byKey map[int][]Op, complete bool) 
 	return wrong
 }
 
-// writeOf is the number of an event's write, -1: there is none.
-func writeOf(e Event, ops []Op) int {
-	perhaps := -1
+// writeOf is the number of an event's write, -1: there is none. Two groups may have given deletions the
+// same revision: the first that fits is taken.
+func writeOf(e Event, ops []Op, fits func(i int) bool) int {
+	perhaps, is := -1, -1
 	for i, o := range ops {
 		switch {
 		case o.Value != e.Value:
 		case o.Outcome == history.Unknown:
 			perhaps = i
-		case o.Revision == e.Revision:
-			return i
+		case o.Revision == e.Revision && (is < 0 || fits(i) && (!fits(is) || o.Call < ops[is].Call)):
+			is = i
 		}
+	}
+	if is >= 0 {
+		return is
 	}
 	return perhaps
 }

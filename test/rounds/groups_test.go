@@ -63,23 +63,27 @@ func TestWrongEventsOfGroups(t *testing.T) {
 	ops := []Op{put(0, 1, 10, 20), put(0, 2, 30, 40), unknown(put(0, 9, 41, 42)), third, removed, put(keysOfRound, 5, 10, 20)}
 	stood := Event{Key: standing, Call: 1, End: 2}
 	e := []Event{{Value: 1, Revision: 1}, {Value: 2, Revision: 2}, {Value: 3, Revision: 1}, {Revision: 2}}
+	gone := Event{Revision: 2}
 	again := Event{Key: standing, Call: 45, End: 46}
+	before := put(0, 0, 42, 43) // deleted in the other group, which had the same revision
+	before.Remove, before.Revision = true, 2
+	ops = append(ops, before)
 	for name, c := range map[string]struct {
 		events []Event
 		says   string
 	}{
-		"all":                           {[]Event{stood, e[0], e[1], e[2], e[3]}, ""},
-		"with one of unknown outcome":   {[]Event{stood, e[0], e[1], {Value: 9, Revision: 3}, e[2], e[3]}, ""},
+		"all":                           {[]Event{stood, e[0], e[1], gone, e[2], e[3]}, ""},
+		"with one of unknown outcome":   {[]Event{stood, e[0], e[1], {Value: 9, Revision: 3}, gone, e[2], e[3]}, ""},
 		"a watch that begins again":     {[]Event{stood, e[0], again, e[2], e[3]}, ""},
 		"nothing":                       {nil, "never stood"},
-		"one less":                      {[]Event{stood, e[0], e[2], e[3]}, "no event"},
+		"one less":                      {[]Event{stood, e[0], gone, e[2], e[3]}, "no event"},
 		"one less before the watch end": {[]Event{stood, e[1], again, e[2], e[3]}, "no event"},
-		"without the last":              {[]Event{stood, e[0], e[1], e[2]}, "no event"},
-		"one twice":                     {[]Event{stood, e[0], e[0], e[1], e[2], e[3]}, "two events"},
-		"in disorder":                   {[]Event{stood, e[1], e[0], e[2], e[3]}, "began later"},
+		"without the last":              {[]Event{stood, e[0], e[1], gone, e[2]}, "no event"},
+		"one twice":                     {[]Event{stood, e[0], e[0], e[1], gone, e[2], e[3]}, "two events"},
+		"in disorder":                   {[]Event{stood, e[1], e[0], gone, e[2], e[3]}, "began later"},
 		"of a copy":                     {[]Event{stood, e[0], again, e[0], e[2], e[3]}, "before the watch began"},
-		"of no write":                   {[]Event{stood, e[0], e[1], {Value: 7, Revision: 3}, e[2], e[3]}, "no write"},
-		"of another revision":           {[]Event{stood, e[0], e[1], {Value: 3, Revision: 4}, e[3]}, "no write"},
+		"of no write":                   {[]Event{stood, e[0], e[1], {Value: 7, Revision: 3}, gone, e[2], e[3]}, "no write"},
+		"of another revision":           {[]Event{stood, e[0], e[1], gone, {Value: 3, Revision: 4}, e[3]}, "no write"},
 	} {
 		wrong := strings.Join(wrongEventsOfGroups(c.events, ops), "; ")
 		if (wrong != "") != (c.says != "") || !strings.Contains(wrong, c.says) {
