@@ -119,6 +119,11 @@ func (o *operator) read(ctx context.Context) error {
 				o.moved++
 			}
 		}
+		for _, v := range m.Moves {
+			if !slices.ContainsFunc(o.is.Moves, func(w placement.Move) bool { return w.Part == v.Part }) {
+				o.begun++
+			}
+		}
 	}
 	o.is = m
 	o.r.log("map %d: %s", m.Version, stepsOf(m))
@@ -211,8 +216,7 @@ func (o *operator) try(ctx context.Context, f func(*placement.Map) (*placement.M
 
 // begin begins moves of slots that a group has, and which do not move.
 func (o *operator) begin(ctx context.Context, from, to int, slots []uint16) error {
-	n := 0
-	err := o.change(ctx, func(m *placement.Map) (*placement.Map, error) {
+	return o.change(ctx, func(m *placement.Map) (*placement.Map, error) {
 		var moves []placement.Move
 		for _, s := range slots {
 			moving := slices.ContainsFunc(m.Moves, func(v placement.Move) bool { return v.Slot == s })
@@ -220,15 +224,11 @@ func (o *operator) begin(ctx context.Context, from, to int, slots []uint16) erro
 				moves = append(moves, placement.Move{Part: placement.Part{Slot: s}, From: placement.Index(from), To: placement.Index(to)})
 			}
 		}
-		if n = len(moves); n == 0 {
+		if len(moves) == 0 {
 			return nil, errNothing
 		}
 		return m.Begin(moves...)
 	})
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.begun += n
-	return err
 }
 
 // undo undoes the moves that can be undone.

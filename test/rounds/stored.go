@@ -47,7 +47,7 @@ func (r *round) inspect(ctx context.Context) error {
 		}
 		left := elsewhere(all, m)
 		if len(left) > 0 && try < tidyTries {
-			r.note("%d ids were left in groups that had given them away, such as %s", len(left), left[0])
+			r.note("%d ids were left in groups that do not have them: %s to %s", len(left), left[0], left[len(left)-1])
 			if _, err := r.c.whole(ctx, nil, r.note); err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (r *round) inspect(ctx context.Context) error {
 			continue
 		}
 		if len(left) > 0 {
-			r.broken("%d ids are in two groups, such as %s", len(left), left[0])
+			r.broken("%d ids are in groups that do not have them: %s to %s", len(left), left[0], left[len(left)-1])
 		}
 		r.said.mu.Lock()
 		defer r.said.mu.Unlock()
@@ -132,7 +132,7 @@ func elsewhere(all map[string]*stored, m *placement.Map) (left []string) {
 	for node, is := range all {
 		for id := range is.values {
 			if of := int(m.Of([]byte(id.id))); of != is.group {
-				left = append(left, fmt.Sprintf("%s/%s, of %s at %s of %s", id.collection, id.id, groupName(of), node, groupName(is.group)))
+				left = append(left, fmt.Sprintf("at %s of %s %s/%s of %s", node, groupName(is.group), id.collection, id.id, groupName(of)))
 			}
 		}
 	}
