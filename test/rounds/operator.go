@@ -180,15 +180,14 @@ var errNothing = errors.New("rounds: nothing to change")
 func (o *operator) change(ctx context.Context, f func(*placement.Map) (*placement.Map, error)) error {
 	for {
 		err := o.try(ctx, f)
-		switch {
-		case errors.Is(err, errNothing):
-			return nil
-		case errors.Is(err, coord.ErrConflict) || errors.Is(err, coord.ErrAway) || errors.Is(err, coord.ErrUnknown):
-			if pause(ctx); ctx.Err() != nil {
-				return errors.Join(err, context.Cause(ctx))
-			}
-		default:
-			return errors.Join(err, o.read(ctx))
+		if err == nil || errors.Is(err, errNothing) {
+			err = o.read(ctx) // What is awaited next is judged by this map, or a later one.
+		}
+		if err == nil || !errors.Is(err, coord.ErrConflict) && !errors.Is(err, coord.ErrAway) && !errors.Is(err, coord.ErrUnknown) {
+			return err
+		}
+		if pause(ctx); ctx.Err() != nil {
+			return errors.Join(err, context.Cause(ctx))
 		}
 	}
 }
