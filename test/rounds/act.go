@@ -120,6 +120,8 @@ func (r *round) act(ctx context.Context) error {
 	o, p := r.operator, r.plan.Moving
 	slots := r.slots(o.now(), p.From, p.Slots)
 	switch p.Action.Name {
+	case planDrain:
+		return r.plans(ctx)
 	case moveBoth:
 		return errors.Join(o.begin(ctx, p.From, p.To, slots), o.begin(ctx, p.To, p.From, r.slots(o.now(), p.To, p.Slots)))
 	case moveBack:

@@ -51,6 +51,11 @@ func (g *group) String() string {
 func (c *cluster) operate(ctx context.Context, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
+	return c.catfish(ctx, args...)
+}
+
+// catfish is operate without an end but that of ctx, which kills the command.
+func (c *cluster) catfish(ctx context.Context, args ...string) ([]byte, error) {
 	all := netns.Inside(c.net.Namespace(portCoordinator), append([]string{filepath.Join(c.o.Bin, "catfish"), "cluster"}, args...)...)
 	all = append(all, "--coordinators", c.coordinatorAddr())
 	cmd := exec.CommandContext(ctx, all[0], all[1:]...)

@@ -30,6 +30,7 @@ const (
 	undoMoves  = "undo"
 	addGroup   = "add-group"
 	drainGroup = "drain"
+	planDrain  = "plan"
 )
 
 // The group of which the victim is a member.
@@ -47,6 +48,7 @@ func Actions() []Action {
 		{undoMoves, "slots move, and their moves are undone"},
 		{addGroup, "a group is added, and gets slots"},
 		{drainGroup, "a group gives away all that it has"},
+		{planDrain, "a planner empties a group, is killed in the middle, and runs again"},
 	}
 }
 
@@ -87,7 +89,7 @@ func newMoving(r *rand.Rand, seed uint64, faults, groups int) *Moving {
 		m.Step = min(m.Step, placement.Wait)
 	case addGroup:
 		m.To = groups
-	case drainGroup:
+	case drainGroup, planDrain:
 		m.From, m.To, m.Slots = groups-1, r.IntN(groups-1), drainedSlots
 	}
 	return m
@@ -106,7 +108,7 @@ func (m *Moving) String() string {
 func (m *Moving) initial(groups int) (args []string) {
 	for i := range groups {
 		weight := 1
-		if m.Action.Name == drainGroup && i != m.From {
+		if (m.Action.Name == drainGroup || m.Action.Name == planDrain) && i != m.From {
 			weight = (placement.Slots/drainedSlots - 1) / (groups - 1)
 		}
 		args = append(args, fmt.Sprintf("%s:%d", groupName(i), weight))
