@@ -149,19 +149,24 @@ attack: build ## attack a server, see what its other clients notice
 	$(BIN)/attack --attack '$(ATTACK)' $(ATTACKFLAGS)
 
 # Each round kills, stops, cuts off or damages a part of a group of servers, and checks what
-# its clients saw. ROUNDSFLAGS are flags of the program, --help lists them.
+# its clients saw. ROUNDSFLAGS are flags of the program, --help lists them. With --groups slots move
+# meanwhile, each time in another way.
 .PHONY: test-rounds
-test-rounds: $(BIN)/rounds ## a round for each fault that groups survive (needs root, iproute2)
+test-rounds: $(BIN)/rounds ## a round for each fault that groups survive, four of several groups (needs root, iproute2)
 	$(BIN)/rounds $(ROUNDSFLAGS)
+	$(BIN)/rounds --groups 2 --seed 3 --rounds 4 --faults kill-primary,stop-primary,cut-primary
 
+ROUNDSOF = --seed $$(date +%Y%m%d)0000 --table $(BIN)/rounds$(1).md --json $(BIN)/rounds$(1).json $(ROUNDSFLAGS)
 .PHONY: rounds
-rounds: $(BIN)/rounds ## 1,000 rounds of faults, in two hours, and a table of them (needs root, iproute2)
-	$(BIN)/rounds --rounds 1000 --seed $$(date +%Y%m%d)0000 --table $(BIN)/rounds.md --json $(BIN)/rounds.json $(ROUNDSFLAGS)
+rounds: $(BIN)/rounds ## 1,000 rounds of faults, in two hours, and tables of them (needs root, iproute2)
+	$(BIN)/rounds --rounds 800 $(call ROUNDSOF)
+	$(BIN)/rounds --groups 2 --rounds 200 $(call ROUNDSOF,-groups)
 
 .PHONY: rounds-docs
-rounds-docs: rounds ## make rounds, and put their table into docs/cluster.md
-	sed -i -e '/^<!-- rounds -->$$/r $(BIN)/rounds.md' \
-		-e '/^<!-- rounds -->$$/,/^<!-- rounds: end -->$$/{/^<!--/!d}' docs/cluster.md
+rounds-docs: rounds ## make rounds, and put their tables into docs/cluster.md
+	for n in rounds rounds-groups; do \
+		sed -i -e "/^<!-- $$n -->\$$/r $(BIN)/$$n.md" \
+			-e "/^<!-- $$n -->\$$/,/^<!-- $$n: end -->\$$/{/^<!--/!d}" docs/cluster.md; done
 
 # HydraDB's figure 13 as a service, switches and new members: with synced writes, and, since HydraDB is in
 # memory alone, writes without. GROUPSFLAGS are flags of the command, --help lists them.

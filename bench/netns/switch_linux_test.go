@@ -3,6 +3,8 @@ package netns
 import (
 	"bufio"
 	"errors"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -145,9 +147,18 @@ c, _ = l.accept(); c.sendall(c.recv(100)); c.close()`)
 	if _, err := out.Read(make([]byte, 10)); err != nil {
 		t.Fatal(err)
 	}
-	args = Inside(s.Namespace(0), "bash", "-c", "exec 3<>/dev/tcp/"+s.Addr(2)+"/7; echo hello >&3; cat <&3")
-	echo, err := exec.Command(args[0], args[1:]...).CombinedOutput()
-	if err != nil || strings.TrimSpace(string(echo)) != "hello" {
+	c, err := s.Dial(t.Context(), 0, s.Addr(2)+":7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if from, _, _ := net.SplitHostPort(c.LocalAddr().String()); from != s.Addr(0) {
+		t.Errorf("the connection is from %s, not from %s", from, s.Addr(0))
+	}
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if echo, err := io.ReadAll(c); err != nil || string(echo) != "hello" {
 		t.Errorf("%q, %v", echo, err)
 	}
 	if err := server.Wait(); err != nil {

@@ -45,6 +45,7 @@ func (d *Daemon) openMover(st *server.Store) {
 		o.Key, o.Admit = d.o.Group.readKey, d.admitGroup
 	}
 	g.mover = mover.New(o)
+	g.store = st
 	d.srv.BoundLeases(g.mover.Leases.Grant)
 	close(g.joined)
 }
@@ -155,10 +156,10 @@ const soonPause = 50 * time.Millisecond
 
 // mayTake is an error that wraps errSoon while a secondary may lack what moved into its group
 // before an epoch began. It has all that once a beacon says so that was sent after the map was read.
-// What moved out of its group it gives away at once.
+// What moved out of its group it gives away at once. After a start it may have to wait, too, if its log had copies.
 func (d *Daemon) mayTake(m *placement.Map, began time.Duration) error {
 	n, w := d.group.node.Load(), &d.group.waits
-	if _, leads := d.leads(); leads || n == nil || !d.group.mover.Gains(m, began) {
+	if _, leads := d.leads(); leads || n == nil || !d.group.mover.Gains(m, began) && !d.group.store.Taken() {
 		return nil
 	}
 	if w.epoch != m.Epoch {
@@ -208,7 +209,10 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 	if was == nil || was.Version != is.Version {
 		d.log.Info("the map of groups", "version", is.Version, "epoch", is.Epoch, "groups", len(is.Groups), "moves", len(m.Moves))
 	}
-	return d.group.mover.Learn(m, began, func() { d.group.cluster.Store(is) })
+	if err := d.group.mover.Learn(m, began, func() { d.group.cluster.Store(is) }); err != nil {
+		return err
+	}
+	return d.group.store.Retake()
 }
 
 // readPlaces reads the map for Options.Load, which adds boxes before this member joins its group.

@@ -122,7 +122,8 @@ type group struct {
 	node  atomic.Pointer[node.Node] // nil: it has not joined
 	// cluster is the map of several groups, nil: this one has a store of its own.
 	cluster atomic.Pointer[wire.Cluster]
-	mover   *mover.Mover // set when joined is closed
+	mover   *mover.Mover  // set when joined is closed
+	store   *server.Store // the same
 	joined  chan struct{}
 	reading sync.Mutex    // held while the map is read
 	reread  chan struct{} // has an element when the map is to be read

@@ -14,6 +14,7 @@ import (
 	"github.com/paulmach/orb"
 
 	"github.com/catfish-index/catfish/internal/fault"
+	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store/disk"
@@ -205,6 +206,73 @@ func TestSecondaryWithOldMap(t *testing.T) {
 	}
 	if n, err := at.Count(t.Context(), Query{}); n != 0 || err != nil {
 		t.Errorf("%d features of others' slots are seen, %v", n, err)
+	}
+}
+
+// A secondary that starts has the latest map, and a log from before: it refuses what copies wrote
+// to, also by a later map of the same epoch's, until its caller knows that it has all.
+func TestSecondaryWithOldLog(t *testing.T) {
+	primary, log := member(t, t.TempDir()), leading()
+	primary.Replicate(log)
+	create(t, primary, CollectionOptions{})
+	s := Slots{Epoch: 1, Owned: AllSlots()}
+	slot := placement.SlotOf([]byte("a"))
+	s.Owned.Remove(slot)
+	if err := primary.SetSlots(s); err != nil {
+		t.Fatal(err)
+	}
+	copyIn := func(x float64) {
+		t.Helper()
+		value, err := feature.Append(nil, orb.Point{x, 1}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := primary.CopyIn(t.Context(), []MovedState{{Collection: "places", ID: []byte("a"), Value: value}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copyIn(1)
+	s.Epoch = 2
+	s.Owned.Add(slot)
+	s.Frozen.Add(slot)
+	secondary := member(t, t.TempDir())
+	if err := secondary.SetSlots(s); err != nil {
+		t.Fatal(err)
+	}
+	if secondary.Taken() {
+		t.Error("slots are taken before an entry was applied")
+	}
+	if err := secondary.Apply(log.all); err != nil {
+		t.Fatal(err)
+	}
+	at, err := secondary.Collection("places")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := at.Get(t.Context(), "a"); !errors.Is(err, fault.ErrMoved) || !secondary.Taken() {
+		t.Errorf("a: %v, want %v, taken %v", err, fault.ErrMoved, secondary.Taken())
+	}
+	if err := secondary.Retake(); err != nil || secondary.Taken() {
+		t.Fatal(err, secondary.Taken())
+	}
+	if _, err := at.Get(t.Context(), "a"); err != nil {
+		t.Errorf("a: %v", err)
+	}
+	if n, err := at.Count(t.Context(), Query{}); n != 1 || err != nil {
+		t.Errorf("%d features, %v", n, err)
+	}
+	if got, _ := secondary.Slots(); got != s {
+		t.Error("other slots than were given")
+	}
+	// The next map of the epoch gives them, too.
+	applied := len(log.all)
+	copyIn(2)
+	if err := secondary.Apply(log.all[applied:]); err != nil || !secondary.Taken() {
+		t.Fatal(err, secondary.Taken())
+	}
+	s.Frozen.Remove(slot)
+	if err := secondary.SetSlots(s); err != nil {
+		t.Errorf("the next map of the same epoch: %v", err)
 	}
 }
 

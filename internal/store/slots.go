@@ -92,7 +92,8 @@ type Slots struct {
 
 // slots are Slots as readers and the commit leader use them. They do not change.
 type slots struct {
-	Slots
+	Slots         // less what applySlot has taken away
+	given  Slots  // by SetSlots
 	hides  bool   // there may be ids of others' slots
 	closes bool   // reads of many ids are refused
 	turn   uint64 // counts changes of Owned
@@ -131,7 +132,7 @@ func (s *Slots) validate() error {
 //
 // A secondary gets the slots once it has applied all that its primary had at that change:
 // earlier it would lack copies. Later does no harm: it refuses reads from the first entry of
-// the move on.
+// the move on. One that starts has the latest map and an old log; after that it needs Retake.
 //
 // ErrOptions: the epoch is below the one before, or the same with other slots; or a slot
 // that is frozen or closed is not owned. ErrClosed, disk.ErrReadOnly. Then nothing has
@@ -141,26 +142,48 @@ func (st *Store) SetSlots(s Slots) error {
 		return err
 	}
 	return st.runAlone(func() error {
-		now := &slots{Slots: s, closes: s.Closed != SlotSet{}, turn: 1}
+		now := &slots{Slots: s, given: s, closes: s.Closed != SlotSet{}, turn: 1}
 		has := AllSlots()
 		if before := st.owned.Load(); before != nil {
 			switch same := before.Owned == s.Owned; {
 			case s.Epoch < before.Epoch:
 				return fmt.Errorf("%w: slots of epoch %d, and the store has those of %d", ErrOptions, s.Epoch, before.Epoch)
-			case s.Epoch == before.Epoch && !same:
+			case s.Epoch == before.Epoch && before.given.Owned != s.Owned:
 				return fmt.Errorf("%w: other slots than before, of the same epoch %d", ErrOptions, s.Epoch)
 			case same:
 				now.turn = before.turn
 			default:
 				now.turn = before.turn + 1
 			}
-			has, now.hides = before.Owned, before.hides
+			has, now.hides = before.given.Owned, before.hides
 		}
 		if has.without(&s.Owned) != (SlotSet{}) {
 			st.hidden++
 			now.hides = true
 		}
 		st.owned.Store(now)
+		return nil
+	})
+}
+
+// Taken reports whether a secondary refuses slots that SetSlots has given it, since entries of a move
+// wrote to them.
+func (st *Store) Taken() bool {
+	s := st.owned.Load()
+	return s != nil && s.Owned != s.given.Owned
+}
+
+// Retake gives these back: the caller knows that the store has applied all that its primary
+// had when a map was read that is of the epoch still, so the entries were of moves before it.
+func (st *Store) Retake() error {
+	return st.runAlone(func() error {
+		if !st.Taken() {
+			return nil
+		}
+		now := *st.owned.Load()
+		now.Slots, now.closes = now.given, now.given.Closed != SlotSet{}
+		now.turn++
+		st.owned.Store(&now)
 		return nil
 	})
 }
@@ -199,8 +222,9 @@ func (st *Store) hide() {
 func (s *slots) hidesID(id []byte) bool { return s != nil && s.hides && !s.Owned.has(id) }
 
 // applySlot is called before an entry of the group's log is applied. A move writes only to
-// slots that the primary does not have: so this member, if it still has the slot, has an old
-// map, and refuses to read the slot, and many ids, until it gets the next one.
+// slots that the primary does not have: so this member, if it has the slot, has an old
+// map, or has started with a later one than the log is at. It refuses to read the slot, and many ids,
+// until it gets the next one, or Retake.
 func (st *Store) applySlot(e *disk.Entry) error {
 	s := st.owned.Load()
 	moved := e.Flags&movedFlag != 0

@@ -25,8 +25,8 @@ func (r *round) change(ctx context.Context) error {
 	case switchMember:
 		g, err := r.c.status(ctx)
 		if err == nil {
-			all := r.secondaries(g, r.victim)
-			_, err = r.c.operate(ctx, "switch", all[r.pick(len(all), 5)].Node)
+			all := r.secondaries(g.of(r.victim.group), r.victim)
+			err = r.c.switchTo(ctx, all[r.pick(len(all), 5)])
 		}
 		if err != nil { // It may be refused: nothing has changed then.
 			r.note("the switch was refused: %v", err)
@@ -40,7 +40,7 @@ func (r *round) remove(ctx context.Context) error {
 	for {
 		g, err := r.c.status(ctx)
 		if err == nil {
-			if err = r.takeOut(ctx, r.secondaries(g, r.victim)[0]); err == nil {
+			if err = r.takeOut(ctx, r.secondaries(g.of(r.victim.group), r.victim)[0]); err == nil {
 				return nil
 			}
 		}

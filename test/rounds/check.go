@@ -16,13 +16,19 @@ type Result struct {
 	Fault     string         `json:"fault"`
 	During    string         `json:"during,omitempty"`
 	Transport string         `json:"transport"`
-	Acked     int            `json:"acked"`     // writes
-	Unknown   int            `json:"unknown"`   // writes whose outcome is unknown
-	Lost      int            `json:"lost"`      // acknowledged boxes that are not there
-	Doubled   int            `json:"doubled"`   // boxes that exist more than once
-	Stale     map[string]int `json:"stale"`     // reads by path
-	Unordered bool           `json:"unordered"` // no order explains the other reads
-	Reads     map[string]int `json:"reads"`     // by path, and those during the fault by path + " during"
+	Acked     int            `json:"acked"`            // writes
+	Unknown   int            `json:"unknown"`          // writes whose outcome is unknown
+	Lost      int            `json:"lost"`             // acknowledged boxes that are not there
+	Doubled   int            `json:"doubled"`          // boxes that exist more than once
+	Stale     map[string]int `json:"stale"`            // reads by path
+	Action    string         `json:"action,omitempty"` // on several groups
+	Step      string         `json:"step,omitempty"`   // of the moves, at which the fault was to begin
+	At        string         `json:"at,omitempty"`     // the step at which it began; empty: no move was under way
+	Victim    string         `json:"victim,omitempty"` // of the source or the destination
+	Begun     int            `json:"begun,omitempty"`  // moves
+	Moved     int            `json:"moved,omitempty"`  // slots
+	Unordered bool           `json:"unordered"`        // no order explains the other reads
+	Reads     map[string]int `json:"reads"`            // by path, and those during the fault by path + " during"
 	Offloaded uint64         `json:"offloaded"`
 	Gap       time.Duration  `json:"gap_ns"` // the longest time without an acknowledged write
 	Events    int            `json:"events"`
@@ -72,6 +78,16 @@ func (r *round) check(began, healed int64) {
 	r.checkHistories(stale)
 	r.checkBoxes()
 	r.checkContents()
+	if r.operator != nil {
+		res.Begun, res.Moved = r.operator.begun, r.operator.moved
+		for i, events := range said.events {
+			for _, b := range wrongEventsOfGroups(events, said.ops) {
+				r.broken("watcher of clients %d: %s", i+1, b)
+			}
+			res.Events += len(events)
+		}
+		return
+	}
 	for i, events := range said.events {
 		for _, b := range wrongEvents(events, said.ops) {
 			r.broken("watcher of clients %d: %s", i+1, b)

@@ -20,19 +20,28 @@ import (
 	"github.com/catfish-index/catfish/bench/netns"
 )
 
-// Ports of a round's network: namespaces of the coordinator, of members, and of clients.
+// Ports of a round's network: namespaces of the coordinator, of clients, and of members.
 const (
 	portCoordinator = 0
-	portMember      = 1 // of n1; n2 to n4 follow
-	maxMembers      = 4
-	portClients     = portMember + maxMembers
+	portClients     = 1
 	crews           = 2
-	allPorts        = portClients + crews
+	portMember      = portClients + crews // of n1; others follow
 )
 
-// member is one of the group, and its process.
+// maxMembers is how many members there may be, with those that come later.
+func (o *Options) maxMembers() int {
+	if o.Groups > 1 {
+		return (o.Groups + 1) * membersOfGroup
+	}
+	return 4
+}
+
+func (o *Options) ports() int { return portMember + o.maxMembers() }
+
+// member is one of a group, and its process.
 type member struct {
 	Server
+	group   string
 	port    int
 	home    string // has the data directory, and is a disk of its own
 	mounted bool
@@ -50,20 +59,24 @@ type cluster struct {
 	members     []*member
 }
 
-// diskBytes is the size of a member's disk: the store's memory table and its files need it.
-const diskBytes = 192 << 20
+// diskBytes is the size of a member's disk: the store's logs, of which up to three of 64 MiB exist
+// at a time, and its files need it.
+const diskBytes = 320 << 20
 
 // clockStep is how far apart the clocks of two members are.
 const clockStep = 26 * time.Hour
 
 func newCluster(o *Options, net *netns.Switch, dir string) *cluster {
 	c := &cluster{o: o, net: net, dir: dir}
-	for i := range maxMembers {
-		name := fmt.Sprintf("n%d", i+1)
+	for i := range o.maxMembers() {
+		name, group := fmt.Sprintf("n%d", i+1), "g"
+		if o.Groups > 1 {
+			group = groupName(i / membersOfGroup)
+		}
 		addr := net.Addr(portMember + i)
 		c.members = append(c.members, &member{
 			Server: Server{Node: name, Addr: addr + ":7130", HTTP: addr + ":8080"},
-			port:   portMember + i, home: filepath.Join(dir, name),
+			group:  group, port: portMember + i, home: filepath.Join(dir, name),
 		})
 	}
 	return c
@@ -112,9 +125,12 @@ func (c *cluster) start(m *member) error {
 		args = []string{"unshare", "--time", "--monotonic", step, "--boottime", step}
 	}
 	// Shared memory would be a way between members that no fault of the network cuts.
-	args = append(args, filepath.Join(c.o.Bin, "catfish"), "serve", "--lane-transport", "soft", "--coordinators", c.coordinatorAddr(), "--group", "g", "--node", m.Node,
+	args = append(args, filepath.Join(c.o.Bin, "catfish"), "serve", "--lane-transport", "soft", "--coordinators", c.coordinatorAddr(), "--group", m.group, "--node", m.Node,
 		"--listen", m.Addr, "--http", m.HTTP, "--transport", "shm,soft,tcp", "--socket", filepath.Join(m.home, "shm"),
 		"--data-dir", m.data(), "--memory-limit", "256MiB", "--workers", "1")
+	if c.o.Trace != nil {
+		args = append(args, "--verbose")
+	}
 	p, err := harness.StartProgram("", nil, c.dir, netns.Inside(c.net.Namespace(m.port), args...)...)
 	if err == nil {
 		m.p.Store(p)
@@ -172,6 +188,11 @@ func (c *cluster) present() []*member {
 		}
 	}
 	return all
+}
+
+// of are those of a group.
+func (c *cluster) of(group string) []*member {
+	return slices.DeleteFunc(c.present(), func(m *member) bool { return m.group != group })
 }
 
 func (c *cluster) close() error {

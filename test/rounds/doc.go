@@ -21,11 +21,18 @@
 //	members    all have the same in the end; another member becomes the primary, and has it, too
 //	stale      reads that miss a write that was acknowledged before they began, by path
 //
+// With several groups slots move beside the fault, which begins at a step of the moves. Groups have
+// two members each, clients write features and records in place of boxes, and in the end the
+// members' directories are read:
+//
+//	stores     each id is in the group that the map names, in no other, at all members
+//
 // Not here: clocks of other rates, and steps of the wall clock, which no namespace has. The
 // protocol uses neither: its times are of CLOCK_BOOTTIME.
 //
 // Reading order: plan (what a seed means), faults, damage and change, options, round and
-// finish, cluster, group and heal (the servers' processes), job, users, reads and final (the
+// finish, cluster, group and heal (the servers' processes), job, users, reads, watching and final (the
 // clients' processes), crew and record (this process's side of them), check, stale and
-// events, table.
+// events, table. Of several groups: moving (their plan), act and operator (moves), several and ids
+// (clients), groupevents and stored (checks).
 package rounds

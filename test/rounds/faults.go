@@ -64,7 +64,7 @@ func killVictim(_ context.Context, r *round) error { return r.victim.kill() }
 
 func killOthers(_ context.Context, r *round) error {
 	var err error
-	for _, m := range r.c.present() {
+	for _, m := range r.c.of(r.victim.group) {
 		if m != r.victim {
 			err = errors.Join(err, m.p.Load().Signal(syscall.SIGKILL))
 		}
@@ -72,8 +72,12 @@ func killOthers(_ context.Context, r *round) error {
 	return err
 }
 
-func killAll(ctx context.Context, r *round) error {
-	return errors.Join(r.victim.p.Load().Signal(syscall.SIGKILL), killOthers(ctx, r))
+func killAll(_ context.Context, r *round) error {
+	var err error
+	for _, m := range r.c.present() {
+		err = errors.Join(err, m.p.Load().Signal(syscall.SIGKILL))
+	}
+	return err
 }
 
 func stopVictim(_ context.Context, r *round) error { return r.victim.p.Load().Signal(syscall.SIGSTOP) }
@@ -92,8 +96,8 @@ const (
 // The peers from which it is cut off.
 func everybody(int) bool     { return true }
 func coordinator(p int) bool { return p == portCoordinator }
-func servers(p int) bool     { return p < portClients }
-func members(p int) bool     { return p >= portMember && p < portClients }
+func servers(p int) bool     { return p == portCoordinator || members(p) }
+func members(p int) bool     { return p >= portMember }
 
 func cutVictim(d direction, from func(port int) bool) func(context.Context, *round) error {
 	return func(_ context.Context, r *round) error {
@@ -103,7 +107,7 @@ func cutVictim(d direction, from func(port int) bool) func(context.Context, *rou
 }
 
 func (r *round) cut(port int, d direction, from func(port int) bool) {
-	for p := range allPorts {
+	for p := range r.o.ports() {
 		if p == port || !from(p) {
 			continue
 		}
@@ -121,8 +125,8 @@ func (r *round) cut(port int, d direction, from func(port int) bool) {
 func delayAndKill(ctx context.Context, r *round) error {
 	d := r.plan.Delay / 6
 	r.note("packets between members were %v late", d.Round(time.Millisecond))
-	for from := portMember; from < portClients; from++ {
-		for to := portMember; to < portClients; to++ {
+	for from := portMember; from < r.o.ports(); from++ {
+		for to := portMember; to < r.o.ports(); to++ {
 			r.net.Delay(from, to, d)
 		}
 	}
@@ -135,7 +139,7 @@ func delayAndKill(ctx context.Context, r *round) error {
 }
 
 func delayVictim(_ context.Context, r *round) error {
-	for p := range allPorts {
+	for p := range r.o.ports() {
 		if p != r.victim.port {
 			r.net.Delay(p, r.victim.port, r.plan.Delay)
 			r.net.Delay(r.victim.port, p, r.plan.Delay)

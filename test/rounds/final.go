@@ -4,12 +4,10 @@ package rounds
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
 	"time"
 
-	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -23,25 +21,26 @@ func (u *users) readAll(ctx context.Context, at []Server) {
 	c := &caller{number: 100*u.job.Number + 99, r: rand.New(rand.NewPCG(u.job.Seed, 99))}
 	for _, path := range []string{pathMessage, pathOneSided, pathTCP} {
 		u.search(ctx, c, path)
-		for key := range u.job.Keys {
+		for key := range u.job.all() {
 			u.get(ctx, c, path, key)
 		}
 	}
 	all := Contents{Keys: map[int]uint64{}}
 	var err error
-	for key := range u.job.Keys {
-		var f catfish.Feature
-		f, err = u.keys(pathMessage).Get(ctx, keyID(key))
-		if err == nil {
-			all.Keys[key], err = numberOf(f.Properties)
-		} else if errors.Is(err, catfish.ErrNotFound) {
-			err = nil
-		}
-		if err != nil {
+	for key := range u.job.all() {
+		var n uint64
+		if n, err = u.read(ctx, pathMessage, key); err != nil {
 			break
 		}
+		if n != 0 {
+			all.Keys[key] = n
+		}
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case u.job.Several:
+		all.Boxes, err = u.onces(ctx)
+	default:
 		all.Boxes, err = u.boxes(ctx)
 	}
 	if err != nil {

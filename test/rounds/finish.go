@@ -21,16 +21,18 @@ func (r *round) finish(ctx context.Context) error {
 	if _, err := r.crews[0].order(ctx, Order{Servers: r.servers()}); err != nil {
 		return err
 	}
-	g, err := r.c.status(ctx)
+	all, err := r.c.whole(ctx, r.damaged(), r.note) // A member that was late may be out of the set.
 	if err != nil {
 		return err
 	}
-	next := r.victim
-	if next.removed.Load() || next.Node == g.Primary {
-		next = r.secondaries(g, next)[0]
-	}
-	if _, err := r.c.operate(ctx, "switch", next.Node); err != nil {
-		return err
+	for _, g := range all {
+		next := r.victim
+		if next.group != g.Name || next.removed.Load() || next.Node == g.Primary {
+			next = r.secondaries(g, next)[0]
+		}
+		if err := r.c.switchTo(ctx, next); err != nil {
+			return err
+		}
 	}
 	said, err := r.crews[0].order(ctx, Order{Servers: r.servers()})
 	r.result.Offloaded = said.Offloaded
@@ -39,7 +41,10 @@ func (r *round) finish(ctx context.Context) error {
 
 // servers are those whose contents clients compare.
 func (r *round) servers() []Server {
-	var all []Server
+	all := []Server{}
+	if r.plan.Moving != nil {
+		return all // They have no HTTP.
+	}
 	for _, m := range r.c.present() {
 		all = append(all, m.Server)
 	}

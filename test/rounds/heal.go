@@ -42,13 +42,13 @@ var errNotWhole = errors.New("rounds: the group is not whole again")
 // maxStarts bounds how often a member is started that ends again.
 const maxStarts = 5
 
-// whole waits until all members are in sync and one of them serves. Members that have ended
+// whole waits until all members are in sync and one of each group serves. Members that have ended
 // or failed are started again. If one refuses its damaged directory, it gets a new one.
-func (c *cluster) whole(ctx context.Context, damaged *member, note func(format string, args ...any)) (*group, error) {
+func (c *cluster) whole(ctx context.Context, damaged *member, note func(format string, args ...any)) (groups, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	starts := map[*member]int{}
-	var g *group
+	var g groups
 	var err error
 	for ctx.Err() == nil {
 		for _, m := range c.present() {
@@ -74,7 +74,7 @@ func (c *cluster) whole(ctx context.Context, damaged *member, note func(format s
 				return g, nil
 			}
 			for _, m := range c.present() {
-				if g.role(m.Node) == "failed" {
+				if g.of(m.group).role(m.Node) == "failed" {
 					note("%s takes part no more, and is started again: %s", m.Node, m.tail())
 					if err := m.kill(); err != nil {
 						return g, err
@@ -94,12 +94,14 @@ func (c *cluster) whole(ctx context.Context, damaged *member, note func(format s
 	return g, fmt.Errorf("%w in %v: %v, %w%s", errNotWhole, startTime, g, errors.Join(err, context.Cause(ctx)), tails)
 }
 
-func (c *cluster) isWhole(g *group) bool {
+func (c *cluster) isWhole(all groups) bool {
 	for _, m := range c.present() {
+		g := all.of(m.group)
 		role := g.role(m.Node)
-		if !slices.Contains(g.InSync, m.Node) || role != "primary" && role != "secondary" || (role == "primary") != (g.Primary == m.Node) {
+		if !slices.Contains(g.InSync, m.Node) || role != "primary" && role != "secondary" || (role == "primary") != (g.Primary == m.Node) ||
+			len(g.Members) != len(c.of(m.group)) {
 			return false
 		}
 	}
-	return len(g.Members) == len(c.present())
+	return true
 }

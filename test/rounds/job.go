@@ -47,6 +47,15 @@ type Job struct {
 	Keys      int      `json:"keys"`
 	EveryMS   int      `json:"every_ms"` // the least time between calls of a goroutine
 	Seed      uint64   `json:"seed"`
+	Several   bool     `json:"several,omitempty"` // groups have the store
+}
+
+// all is how many keys there are, with those that are records.
+func (j *Job) all() int {
+	if j.Several {
+		return 2 * j.Keys
+	}
+	return j.Keys
 }
 
 // Order is the next step of a process of clients. All stop before one has its last event, and
@@ -84,6 +93,8 @@ type Event struct {
 	Key      int    `json:"key"` // of keys; or lastWrite, or standing
 	Value    uint64 `json:"value"`
 	Revision uint64 `json:"revision"`
+	Call     int64  `json:"call,omitempty"` // standing: when the watch began
+	End      int64  `json:"end,omitempty"`  // standing: when it stood
 }
 
 // Failure is a call that failed, and has no effect on a history.

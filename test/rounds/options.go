@@ -20,6 +20,9 @@ type Options struct {
 	// Program is the command of a process of clients, which calls UsersMain.
 	Program []string
 	Faults  []Fault
+	// Groups that have one store together, between which slots move; 0, 1: one group, which has
+	// a store of its own.
+	Groups int
 	// Fenced: a stale read of a Go client breaks a promise. Else it is counted.
 	Fenced bool
 	// Trace, if not nil, gets what happens to the group, and in the end what members have said.
@@ -35,6 +38,9 @@ func (o *Options) Prepare(ctx context.Context) (missing []string, err error) {
 		if _, err := os.Stat(filepath.Join(o.Bin, name)); err != nil {
 			return nil, fmt.Errorf("rounds: %w ('make build' builds it)", err)
 		}
+	}
+	if o.Groups < 0 || o.Groups > maxGroups {
+		return nil, fmt.Errorf("rounds: %d groups, want 1 to %d", o.Groups, maxGroups)
 	}
 	if o.Bin, err = filepath.Abs(o.Bin); err != nil {
 		return nil, err

@@ -34,11 +34,12 @@ type Plan struct {
 	Hold      time.Duration // how long the fault lasts
 	Delay     time.Duration // of packets
 	Pick      uint64        // which secondary, file, byte
+	Moving    *Moving       // nil: there is one group
 }
 
-// NewPlan draws a round. Seeds that follow each other have all faults of list, one after
+// NewPlan draws a round of some groups. Seeds that follow each other have all faults of list, one after
 // the other.
-func NewPlan(seed uint64, list []Fault) Plan {
+func NewPlan(seed uint64, list []Fault, groups int) Plan {
 	r := rand.New(rand.NewPCG(seed, 1))
 	p := Plan{
 		Seed: seed, Fault: list[seed%uint64(len(list))], Transport: catfish.TransportSHM,
@@ -50,6 +51,8 @@ func NewPlan(seed uint64, list []Fault) Plan {
 		p.Transport = catfish.TransportSoft
 	}
 	switch n := r.IntN(10); {
+	case groups > 1: // A group of two has no member to spare.
+		p.Moving = newMoving(r, seed, len(list), groups)
 	case n < 2:
 		p.During = addMember
 	case n < 4:
@@ -65,6 +68,9 @@ func (p *Plan) String() string {
 	s := fmt.Sprintf("seed %d, %s for %v, one-sided reads over %s", p.Seed, p.Fault.Name, p.Hold.Round(time.Millisecond), p.Transport)
 	if p.Fault.delays {
 		s += fmt.Sprintf(", packets %v late", p.Delay.Round(time.Millisecond))
+	}
+	if p.Moving != nil {
+		s += ", " + p.Moving.String()
 	}
 	when := "after"
 	if p.Before {

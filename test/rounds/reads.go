@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/history"
@@ -31,7 +30,7 @@ func numberOf(properties []byte) (uint64, error) {
 func (u *users) readBy(path string) func(context.Context, *caller) {
 	return func(ctx context.Context, c *caller) {
 		if c.r.IntN(2) == 0 {
-			u.get(ctx, c, path, c.r.IntN(u.job.Keys))
+			u.get(ctx, c, path, c.r.IntN(u.job.all()))
 		} else {
 			u.search(ctx, c, path)
 		}
@@ -40,16 +39,29 @@ func (u *users) readBy(path string) func(context.Context, *caller) {
 
 func (u *users) get(ctx context.Context, c *caller, path string, key int) {
 	o := Op{KeyOp: history.KeyOp{Client: c.number, Key: key, Call: clock(), Read: true}, Path: path}
-	f, err := u.keys(path).Get(ctx, keyID(key))
+	var err error
+	o.Value, err = u.read(ctx, path, key)
 	o.End = clock()
-	if err == nil {
-		o.Value, err = numberOf(f.Properties)
-	}
-	if err != nil && !errors.Is(err, catfish.ErrNotFound) {
+	if err != nil {
 		u.out <- Said{Failure: &Failure{path, o.End, err.Error()}}
 		return
 	}
 	u.out <- Said{Op: &o}
+}
+
+// read reads a key by its id; 0: there is none.
+func (u *users) read(ctx context.Context, path string, key int) (uint64, error) {
+	if key >= u.job.Keys {
+		return u.readRecord(ctx, path, key)
+	}
+	f, err := u.keys(path).Get(ctx, keyID(key))
+	switch {
+	case errors.Is(err, catfish.ErrNotFound):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	return numberOf(f.Properties)
 }
 
 // search reads all keys, each of which it must see as it was at a moment of the search.
@@ -120,62 +132,4 @@ func (u *users) ask(ctx context.Context, s Server, key int) (uint64, error) {
 		return 0, fmt.Errorf("rounds: %s: %w", url, err)
 	}
 	return numberOf(f.Properties)
-}
-
-// lastID is of the write after which no event is awaited.
-func (u *users) lastID() string { return fmt.Sprintf("last%d", u.job.Number) }
-
-// watch hands on the events of all keys, until the last one.
-func (u *users) watch(ctx context.Context) {
-	stood := false
-	q := catfish.WatchQuery{Query: catfish.FeatureQuery{Area: catfish.Box(-1, -1, 1, 1)}, Progress: true}
-	for e, err := range u.keys(pathWrite).Watch(ctx, q) {
-		if err != nil {
-			if ctx.Err() == nil {
-				u.out <- Said{Broken: "watching: " + err.Error()}
-			}
-			break
-		}
-		if !stood {
-			stood = true
-			u.out <- Said{Event: &Event{Key: standing, Revision: e.Resume}}
-			close(u.stands)
-		}
-		if e.Kind == catfish.Progress {
-			continue
-		}
-		x := Event{Revision: e.Revision, Key: lastWrite}
-		if _, err := fmt.Sscanf(e.ID, "k%d", &x.Key); err == nil && e.Kind != catfish.Exit {
-			x.Value, _ = numberOf(e.Feature.Properties) // 0 is no value.
-		}
-		u.out <- Said{Event: &x}
-		if e.ID == u.lastID() {
-			close(u.last)
-			break
-		}
-	}
-	if !stood {
-		close(u.stands)
-	}
-}
-
-// end waits for the last event.
-func (u *users) end(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	for {
-		_, _, err := u.keys(pathWrite).Put(ctx, value(u.lastID(), u.number()), catfish.Condition{})
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			u.out <- Said{Broken: "the last write is not made: " + err.Error()}
-			return
-		}
-	}
-	select {
-	case <-u.last:
-	case <-time.After(callTime):
-		u.out <- Said{Broken: fmt.Sprintf("the watcher has not got the last event in %v", callTime)}
-	}
 }

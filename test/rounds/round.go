@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -32,9 +33,11 @@ type round struct {
 	crews  []*crew
 	said   *record
 	victim *member
-	quiet  int64 // since then no client writes
-	noting sync.Mutex
-	result Result
+	// operator is nil if there is one group.
+	operator *operator
+	quiet    int64 // since then no client writes
+	noting   sync.Mutex
+	result   Result
 }
 
 // note says something for people. The goroutine of a change calls it, too.
@@ -51,7 +54,7 @@ func (r *round) broken(format string, args ...any) {
 // Run makes a round. Its error says that the round could not be made; the promises that were
 // broken are in the Result.
 func Run(ctx context.Context, o Options, p Plan) (_ Result, err error) {
-	net, err := netns.NewSwitch(ctx, allPorts)
+	net, err := netns.NewSwitch(ctx, o.ports())
 	if err != nil {
 		return Result{}, err
 	}
@@ -61,10 +64,17 @@ func Run(ctx context.Context, o Options, p Plan) (_ Result, err error) {
 	}
 	r := &round{o: &o, plan: p, net: net, said: &record{events: make([][]Event, crews), calls: map[string]int{}},
 		result: Result{Seed: p.Seed, Fault: p.Fault.Name, During: p.During, Transport: p.Transport}}
+	if m := p.Moving; m != nil {
+		r.result.Action, r.result.Step, r.result.Victim = m.Action.Name, m.Step.String(), victimDestination
+		if m.Source {
+			r.result.Victim = victimSource
+		}
+	}
 	r.c = newCluster(&o, net, dir)
 	defer func() {
-		for _, c := range r.crews {
-			c.close()
+		r.dismiss()
+		if r.operator != nil {
+			r.operator.close()
 		}
 		err = errors.Join(err, r.c.close(), net.Close(), os.RemoveAll(dir))
 	}()
@@ -73,7 +83,11 @@ func Run(ctx context.Context, o Options, p Plan) (_ Result, err error) {
 		return r.result, fmt.Errorf("rounds: starting: %w", err)
 	}
 	began := clock()
-	if err := r.suffer(ctx); err != nil {
+	suffer := r.suffer
+	if p.Moving != nil {
+		suffer = r.sufferMoving
+	}
+	if err := suffer(ctx); err != nil {
 		if !errors.Is(err, errNotWhole) {
 			return r.result, err
 		}
@@ -81,7 +95,11 @@ func Run(ctx context.Context, o Options, p Plan) (_ Result, err error) {
 		return r.result, nil
 	}
 	healed := clock()
-	if err := r.finish(ctx); err != nil {
+	err = r.finish(ctx)
+	if err == nil && p.Moving != nil {
+		err = r.inspect(ctx)
+	}
+	if err != nil {
 		r.broken("%v", err)
 	}
 	r.check(began, healed)
@@ -94,7 +112,17 @@ func (r *round) start(ctx context.Context) error {
 		return err
 	}
 	n := 3
-	if r.plan.During == removeMember {
+	switch {
+	case r.plan.Moving != nil:
+		n = r.o.Groups * membersOfGroup
+		if _, err := r.c.operate(ctx, append([]string{"init"}, r.plan.Moving.initial(r.o.Groups)...)...); err != nil {
+			return err
+		}
+		var err error
+		if r.operator, err = newOperator(ctx, r); err != nil {
+			return err
+		}
+	case r.plan.During == removeMember:
 		n = 4
 	}
 	for _, m := range r.c.members[:n] {
@@ -112,14 +140,14 @@ func (r *round) start(ctx context.Context) error {
 	}
 	for i := range crews {
 		c, err := startCrew(ctx, r.o.Program, r.net.Namespace(portClients+i), Job{
-			Number: i + 1, Servers: servers[:n], Transport: r.plan.Transport, Keys: keysOfRound, EveryMS: everyMS, Seed: r.plan.Seed,
+			Number: i + 1, Servers: servers[:n], Transport: r.plan.Transport, Keys: keysOfRound, EveryMS: everyMS, Seed: r.plan.Seed, Several: r.plan.Moving != nil,
 		}, r.said)
 		if err != nil {
 			return err
 		}
 		r.crews = append(r.crews, c)
 	}
-	r.victim = r.choose(g)
+	r.victim = r.choose(g[0])
 	return r.goOn(ctx)
 }
 
@@ -132,10 +160,10 @@ func (r *round) choose(g *group) *member {
 	return all[r.pick(len(all), 4)]
 }
 
-// secondaries are all members but the primary, and but one other.
+// secondaries are all members of a group but the primary, and but one other.
 func (r *round) secondaries(g *group, but *member) []*member {
 	var all []*member
-	for _, m := range r.c.present() {
+	for _, m := range r.c.of(g.Name) {
 		if m.Node != g.Primary && m != but {
 			all = append(all, m)
 		}
@@ -148,7 +176,7 @@ func (r *round) goOn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, continueTime)
 	defer cancel()
 	for _, c := range r.crews {
-		for _, path := range append([]string{pathWrite}, paths...) {
+		for _, path := range append([]string{pathWrite}, r.paths()...) {
 			before := r.said.answered(c.number, path)
 			for r.said.answered(c.number, path) < before+enough {
 				select {
@@ -181,23 +209,49 @@ func (r *round) suffer(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	r.log("the fault ends")
-	if err := r.heal(ctx); err != nil {
-		return err
-	}
-	var damaged *member
-	if r.plan.Fault.damages {
-		damaged = r.victim
-	}
 	// The change may wait for members that are down, and the group for the change.
-	if _, err := r.c.whole(ctx, damaged, r.note); err != nil {
+	if err := r.recover(ctx); err != nil {
 		return err
 	}
 	if err := <-changed; err != nil {
 		return err
 	}
-	_, err := r.c.whole(ctx, damaged, r.note)
+	_, err := r.c.whole(ctx, r.damaged(), r.note)
 	return err
+}
+
+// recover ends the fault, and waits until all members are in sync.
+func (r *round) recover(ctx context.Context) error {
+	r.log("the fault ends")
+	if err := r.heal(ctx); err != nil {
+		return err
+	}
+	_, err := r.c.whole(ctx, r.damaged(), r.note)
+	return err
+}
+
+// damaged is the member whose files may be damaged, nil: none.
+func (r *round) damaged() *member {
+	if r.plan.Fault.damages {
+		return r.victim
+	}
+	return nil
+}
+
+// dismiss ends the clients.
+func (r *round) dismiss() {
+	for _, c := range r.crews {
+		c.close()
+	}
+	r.crews = nil
+}
+
+// paths are those by which clients must be able to read.
+func (r *round) paths() []string {
+	if r.plan.Moving != nil {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == pathHTTP })
+	}
+	return paths
 }
 
 func (r *round) heal(ctx context.Context) error {

@@ -71,7 +71,7 @@ func TestRounds(t *testing.T) {
 		t.Log("not here: ", m)
 	}
 	for seed := range uint64(len(faults)) {
-		p := NewPlan(seed, faults)
+		p := NewPlan(seed, faults, 1)
 		t.Run(p.Fault.Name, func(t *testing.T) {
 			r, err := Run(t.Context(), o, p)
 			if err != nil {
@@ -100,7 +100,7 @@ func TestPlan(t *testing.T) {
 	all := Faults()
 	names := map[string]bool{}
 	for seed := range uint64(len(all)) {
-		p, q := NewPlan(seed, all), NewPlan(seed, all)
+		p, q := NewPlan(seed, all, 1), NewPlan(seed, all, 1)
 		if p.String() != q.String() || p.Pick != q.Pick {
 			t.Errorf("%v, then %v", p.String(), q.String())
 		}
@@ -163,8 +163,8 @@ func TestStaleReads(t *testing.T) {
 // A watcher must get each acknowledged write once, in order.
 func TestWrongEvents(t *testing.T) {
 	ops := []Op{put(0, 1, 10, 20), put(0, 2, 30, 40), unknown(put(0, 9, 41, 42)), put(1, 3, 50, 60)}
-	all := []Event{{Key: standing}, {0, 1, 1}, {0, 2, 2}, {1, 3, 3}, {Key: lastWrite, Revision: 4}}
-	perhaps := slices.Insert(slices.Clone(all), 3, Event{0, 9, 2})
+	all := []Event{{Key: standing}, {Key: 0, Value: 1, Revision: 1}, {Key: 0, Value: 2, Revision: 2}, {Key: 1, Value: 3, Revision: 3}, {Key: lastWrite, Revision: 4}}
+	perhaps := slices.Insert(slices.Clone(all), 3, Event{Key: 0, Value: 9, Revision: 2})
 	perhaps[4].Revision, ops[3].Revision = 5, 5
 	perhaps[3].Revision, perhaps[5].Revision = 4, 6
 	if w := wrongEvents(perhaps, ops); len(w) > 0 {
@@ -184,7 +184,7 @@ func TestWrongEvents(t *testing.T) {
 		"one less":    slices.Delete(slices.Clone(all), 2, 3),
 		"one twice":   slices.Insert(slices.Clone(all), 2, all[1]),
 		"in disorder": {all[0], all[2], all[1], all[3], all[4]},
-		"another":     slices.Insert(slices.Clone(all), 4, Event{1, 7, 4}),
+		"another":     slices.Insert(slices.Clone(all), 4, Event{Key: 1, Value: 7, Revision: 4}),
 	} {
 		if len(wrongEvents(events, ops)) == 0 {
 			t.Errorf("%s: not noticed", name)

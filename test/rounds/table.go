@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/catfish-index/catfish/internal/placement"
 )
 
 // WriteTable writes the results by fault, in the order of a list, as a table in Markdown.
@@ -27,7 +31,55 @@ func WriteTable(w io.Writer, list []Fault, all []Result) error {
 			}
 		}
 	}
-	return writeRow(w, "all", all)
+	if err := writeRow(w, "all", all); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(all, func(r Result) bool { return r.Action != "" }) {
+		return writeActions(w, all)
+	}
+	return nil
+}
+
+// writeActions writes what has happened to slots of several groups beside the faults.
+func writeActions(w io.Writer, all []Result) error {
+	var steps []string
+	for s := placement.Copy; s <= placement.Drop; s++ {
+		steps = append(steps, s.String())
+	}
+	if _, err := fmt.Fprintf(w, "\n| beside the fault | rounds | moves begun | slots moved | the fault began at step %s, in the source's group | in the destination's | rounds with a broken promise |\n|---|---|---|---|---|---|---|\n",
+		strings.Join(steps, ", ")); err != nil {
+		return err
+	}
+	for _, a := range Actions() {
+		n, begun, moved, broken := 0, 0, 0, 0
+		at := map[string]int{}
+		for _, r := range all {
+			if r.Action != a.Name {
+				continue
+			}
+			n++
+			begun += r.Begun
+			moved += r.Moved
+			at[r.Victim+r.At]++
+			if len(r.Broken) > 0 {
+				broken++
+			}
+		}
+		if n == 0 {
+			continue
+		}
+		sides := make([][]string, 2)
+		for i, victim := range []string{victimSource, victimDestination} {
+			for _, s := range steps {
+				sides[i] = append(sides[i], strconv.Itoa(at[victim+s]))
+			}
+		}
+		if _, err := fmt.Fprintf(w, "| %s | %d | %d | %d | %s | %s | %d |\n", a.What, n, begun, moved,
+			strings.Join(sides[0], ", "), strings.Join(sides[1], ", "), broken); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeRow(w io.Writer, what string, rs []Result) error {

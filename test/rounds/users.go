@@ -36,6 +36,7 @@ type users struct {
 	stopped chan struct{}
 	last    chan struct{} // closed when the watcher has got the last event
 	stands  chan struct{} // closed when the watch stands
+	stood   sync.Once     // closes it
 }
 
 // UsersMain is the main function of a process of clients, over its standard input and output.
@@ -73,10 +74,14 @@ func (u *users) run(p *child.Pipe) error {
 	defer watching.Wait()
 	defer cancel()
 	<-u.stands
-	for i, work := range []func(context.Context, *caller){
-		u.writeKey, u.writeKey, u.insertBox,
-		u.readBy(pathMessage), u.readBy(pathOneSided), u.readBy(pathTCP), u.readHTTP,
-	} {
+	works := []func(context.Context, *caller){
+		u.writeKey, u.writeKey, u.insertOnce, u.readBy(pathMessage), u.readBy(pathOneSided), u.readBy(pathTCP),
+	}
+	if !u.job.Several {
+		works[2] = u.insertBox
+		works = append(works, u.readHTTP)
+	}
+	for i, work := range works {
 		c := &caller{number: 100*u.job.Number + i, r: rand.New(rand.NewPCG(u.job.Seed, uint64(100*u.job.Number+i)))}
 		users.Go(func() { u.each(ctx, c, work) })
 	}
@@ -143,10 +148,16 @@ func (u *users) dial(ctx context.Context) error {
 	}
 	u.web = http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	err := u.clients[pathWrite].CreateFeatures(ctx, keysName, catfish.FeaturesOptions{})
-	if err == nil || errors.Is(err, catfish.ErrCollectionExists) {
-		err = u.clients[pathWrite].CreateBoxes(ctx, keptName, catfish.BoxesOptions{Keep: true})
+	if err != nil && !errors.Is(err, catfish.ErrCollectionExists) {
+		return err
 	}
-	if errors.Is(err, catfish.ErrCollectionExists) {
+	if u.job.Several {
+		if err = u.createSeveral(ctx); err == nil {
+			err = u.fill(ctx)
+		}
+		return err
+	}
+	if err = u.clients[pathWrite].CreateBoxes(ctx, keptName, catfish.BoxesOptions{Keep: true}); errors.Is(err, catfish.ErrCollectionExists) {
 		err = nil
 	}
 	return err
@@ -154,8 +165,6 @@ func (u *users) dial(ctx context.Context) error {
 
 // number is that of a write, unique in a round and not 0.
 func (u *users) number() uint64 { return uint64(u.job.Number)<<32 | u.numbers.Add(1) }
-
-func keyID(key int) string { return fmt.Sprintf("k%d", key) }
 
 // value is a key's value as a feature.
 func value(id string, n uint64) catfish.Feature {
@@ -169,13 +178,18 @@ func (u *users) keys(path string) *catfish.Features {
 
 // writeKey stores or deletes a key.
 func (u *users) writeKey(ctx context.Context, c *caller) {
-	o := Op{KeyOp: history.KeyOp{Client: c.number, Key: c.r.IntN(u.job.Keys), Call: clock()}}
+	o := Op{KeyOp: history.KeyOp{Client: c.number, Key: c.r.IntN(u.job.all()), Call: clock()}}
+	if o.Remove = c.r.IntN(6) == 0; !o.Remove {
+		o.IfAbsent, o.Value = c.r.IntN(5) == 0, u.number()
+	}
 	f := u.keys(pathWrite)
 	var err error
-	if o.Remove = c.r.IntN(6) == 0; o.Remove {
+	switch {
+	case o.Key >= u.job.Keys:
+		err = u.writeRecord(ctx, &o)
+	case o.Remove:
 		o.Revision, err = f.Delete(ctx, keyID(o.Key), catfish.Condition{})
-	} else {
-		o.IfAbsent, o.Value = c.r.IntN(5) == 0, u.number()
+	default:
 		_, o.Revision, err = f.Put(ctx, value(keyID(o.Key), o.Value), catfish.Condition{IfAbsent: o.IfAbsent})
 	}
 	o.End = clock()

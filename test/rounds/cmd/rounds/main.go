@@ -60,7 +60,8 @@ func run(ctx context.Context) (bool, error) {
 	flag.Uint64Var(&seed, "seed", 0, "of the first round; the next one has the next seed. Given alone: one round")
 	flag.IntVar(&n, "rounds", 0, "how many rounds; 0: one for each fault")
 	flag.StringVar(&names, "faults", "", "some faults, separated by commas; empty: all")
-	flag.BoolVar(&list, "list", false, "list the faults")
+	flag.IntVar(&o.Groups, "groups", 1, "groups that have one store together, up to 3: slots move between them")
+	flag.BoolVar(&list, "list", false, "list the faults, and the moves of several groups")
 	flag.BoolVar(&o.Fenced, "fenced", true, "a stale read of a Go client breaks a promise, too")
 	flag.DurationVar(&hold, "hold", 0, "how long each fault lasts; 0: as the seed says")
 	flag.BoolVar(&verbose, "v", false, "say what happens to the group, and what members say")
@@ -73,6 +74,10 @@ func run(ctx context.Context) (bool, error) {
 	if list {
 		for _, f := range rounds.Faults() {
 			fmt.Printf("%-30s %s\n", f.Name, f.What)
+		}
+		fmt.Println("\nwith --groups, beside a fault:")
+		for _, a := range rounds.Actions() {
+			fmt.Printf("%-30s %s\n", a.Name, a.What)
 		}
 		return true, nil
 	}
@@ -148,7 +153,7 @@ func runAll(ctx context.Context, o *rounds.Options, seed uint64, n int, hold tim
 		out = f
 	}
 	for i := range n {
-		p := rounds.NewPlan(seed+uint64(i), o.Faults)
+		p := rounds.NewPlan(seed+uint64(i), o.Faults, o.Groups)
 		if hold > 0 {
 			p.Hold = hold
 		}
@@ -164,6 +169,9 @@ func runAll(ctx context.Context, o *rounds.Options, seed uint64, n int, hold tim
 		all = append(all, r)
 		fmt.Printf("  %d writes acknowledged, %d unknown, %d lost, %d doubled; stale %v; %v without writes; reads %v; took %v\n", r.Acked, r.Unknown, r.Lost, r.Doubled,
 			r.Stale, r.Gap.Round(time.Millisecond), r.Reads, time.Since(began).Round(100*time.Millisecond))
+		if r.Action != "" {
+			fmt.Printf("  %d moves begun, %d slots moved; the fault began at step %q\n", r.Begun, r.Moved, r.At)
+		}
 		for _, note := range r.Notes {
 			fmt.Println("  note:", note)
 		}
@@ -171,7 +179,7 @@ func runAll(ctx context.Context, o *rounds.Options, seed uint64, n int, hold tim
 			fmt.Println("  BROKEN:", b)
 		}
 		if len(r.Broken) > 0 {
-			fmt.Println("  again:", again(p.Seed, names))
+			fmt.Println("  again:", again(o, p.Seed, names))
 		}
 		if err := json.NewEncoder(out).Encode(r); err != nil {
 			return all, err
@@ -181,8 +189,11 @@ func runAll(ctx context.Context, o *rounds.Options, seed uint64, n int, hold tim
 }
 
 // again is the command that makes one round again.
-func again(seed uint64, names string) string {
+func again(o *rounds.Options, seed uint64, names string) string {
 	s := fmt.Sprintf("bin/rounds --seed %d", seed)
+	if o.Groups > 1 {
+		s += fmt.Sprintf(" --groups %d", o.Groups)
+	}
 	if names != "" {
 		s += " --faults " + names
 	}
