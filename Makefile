@@ -317,6 +317,11 @@ scale-out-docs: build ## simulate the table of docs/research/scale-out-simulated
 	sed -i -e '/^<!-- scale-out -->$$/r $(BIN)/scale-out-table.md' \
 		-e '/^<!-- scale-out -->$$/,/^<!-- scale-out: end -->$$/{/^<!--/!d}' docs/research/scale-out-simulated.md
 
+# The list of all papers' mechanisms and numbers quotes these pages; a test compares.
+.PHONY: papers
+papers: rfp-docs paper-docs hydradb-docs ## simulate what is simulated of papers anew, and make docs/papers/README.md
+	cd bench && $(GO) test ./papers -run Page -args -write
+
 .PHONY: bench-quick
 bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too short to mean anything
 	./$(BIN)/catfish bench docs --quick --fresh --store $(BIN)/bench-quick --out $(BIN)/bench-quick.md
