@@ -19,7 +19,7 @@ on the page of each paper.
 | selectable | as printed with the flag that is named; the default is another |
 | deviates | the same purpose in another way, for the reason that is named |
 | impossible | not with what is at hand |
-| not built | |
+| not built | of an experiment: not run |
 
 This page is made by ` + "`make papers`, of `bench/papers/*.toml` and of the pages that it quotes" + `: do not edit it.
 
