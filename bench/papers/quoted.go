@@ -130,13 +130,19 @@ func measured(all []table, figure, what string) (string, error) {
 	return "", fmt.Errorf("%w: no table of figure %s has %q", ErrData, figure, what)
 }
 
-// resolve sets what is simulated from rows of the page: all values after the second column.
+// resolve sets what is simulated from rows of the page: the column "simulated", or all after
+// the second one.
 func (g *Group) resolve(all []table) error {
 	for i := range g.Numbers {
 		n := &g.Numbers[i]
 		for _, t := range all {
 			for _, r := range t.rows {
-				if n.Row != "" && r[0] == n.Row && strings.HasPrefix(t.head[0], "simulated") {
+				if n.Row == "" || r[0] != n.Row || !strings.HasPrefix(t.head[0], "simulated") {
+					continue
+				}
+				if i := slices.Index(t.head, "simulated"); i > 0 {
+					n.Simulated = r[i]
+				} else {
 					n.Simulated = t.head[2] + " to " + t.head[len(t.head)-1] + ": " + strings.Join(r[2:], ", ")
 				}
 			}
