@@ -327,7 +327,7 @@ mongo-docs: build ## write the sizes of buffers into docs/papers/rdma-mongo.md
 # The list of all papers' mechanisms and numbers quotes these pages; a test compares.
 .PHONY: papers
 papers: rfp-docs paper-docs hydradb-docs mongo-docs ## simulate what is simulated of papers anew, and make docs/papers/README.md
-	cd bench && $(GO) test ./papers -run Page -args -write
+	cd bench && CGO_ENABLED=0 $(GOTEST) ./papers -run Page -args -write
 
 .PHONY: bench-quick
 bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too short to mean anything
