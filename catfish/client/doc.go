@@ -42,7 +42,7 @@
 //	clustermap.go       requests by one map; groupmap.go: which group has an id
 //	epochs.go           by which map a connection asks
 //	clusterfeatures.go  places; clustersearch.go, clusterwatch.go, position.go
-//	clusterrecords.go   records
+//	clusterrecords.go   records; slotload.go: the bytes of each slot
 //
 // Reads and writes of all kinds of collections:
 //
