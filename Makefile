@@ -322,6 +322,18 @@ scale-out-docs: build ## simulate the table of docs/research/scale-out-simulated
 	sed -i -e '/^<!-- scale-out -->$$/r $(BIN)/scale-out-table.md' \
 		-e '/^<!-- scale-out -->$$/,/^<!-- scale-out: end -->$$/{/^<!--/!d}' docs/research/scale-out-simulated.md
 
+# RDMA_Mongo's Formula 1: computed, a test compares.
+.PHONY: mongo-docs
+mongo-docs: build ## write the sizes of buffers into docs/papers/rdma-mongo.md
+	./$(BIN)/catfish bench mongo --formula >$(BIN)/formula.md
+	sed -i -e '/^<!-- formula -->$$/r $(BIN)/formula.md' \
+		-e '/^<!-- formula -->$$/,/^<!-- formula: end -->$$/{/^<!--/!d}' docs/papers/rdma-mongo.md
+
+# The list of all papers' mechanisms and numbers quotes these pages; a test compares.
+.PHONY: papers
+papers: rfp-docs paper-docs hydradb-docs mongo-docs ## simulate what is simulated of papers anew, and make docs/papers/README.md
+	cd bench && CGO_ENABLED=0 $(GOTEST) ./papers -run Page -args -write
+
 .PHONY: bench-quick
 bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too short to mean anything
 	./$(BIN)/catfish bench docs --quick --fresh --store $(BIN)/bench-quick --out $(BIN)/bench-quick.md

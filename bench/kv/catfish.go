@@ -22,7 +22,7 @@ const collection = "bench"
 func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, error) {
 	began := time.Now()
 	opts := catfish.ServerOptions{
-		Polling: job.Polling, Records: []string{collection}, RecordShards: job.Shards, Fabric: catfish.Fabric(job.Fabric),
+		Polling: job.Polling, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	switch job.Transport {
@@ -33,7 +33,7 @@ func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, e
 	if err != nil {
 		return nil, err
 	}
-	shards, err := s.RecordShards(collection)
+	shards, err := s.CreateRecordShards(collection, catfish.RecordsOptions{Table: job.Table, Items: job.Items, Shards: job.Shards})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

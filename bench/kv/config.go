@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/affinity"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
@@ -22,9 +23,11 @@ type Config struct {
 	InFlight int // operations per connection; 16
 	// InFlightOf has the schemes that have another number.
 	InFlightOf map[string]int
-	Batch      int // keys of a GetMany, 1: single Gets; 1
-	Procs      int // client processes; 1
-	Shards     int // of Catfish's collection; 0: it is not divided
+	Batch      int         // keys of a GetMany, 1: single Gets; 1
+	Procs      int         // client processes; 1
+	Shards     int         // of Catfish's collection; 0: it is not divided
+	Table      cuckoo.Kind // of its key index
+	Items      int         // items of a bucket of that; 0: cuckoo.MaxItems
 
 	Warmup    time.Duration // not measured; 1 s
 	Duration  time.Duration // measured; 5 s
@@ -68,7 +71,7 @@ func (c Config) withDefaults() Config {
 
 // Workload is a letter's mix with the usual skew, and the named distribution:
 // empty is YCSB's own, latest for D and zipf for the others. The caller sets
-// Keys, ValueBytes and Seed. Errors wrap harness.ErrConfig.
+// Keys, ValueBytes and Seed, and may set Theta. Errors wrap harness.ErrConfig.
 func Workload(mix, dist string) (ycsb.Config, error) {
 	w := ycsb.Config{Dist: ycsb.Zipfian, Theta: ycsb.Theta}
 	var err error
@@ -113,6 +116,7 @@ func (c Config) Validate(known []string) error {
 		harness.CheckRange("batch", c.Batch, 1, harness.MaxBatch),
 		harness.CheckRange("client-procs", c.Procs, 1, c.Clients),
 		harness.CheckRange("shards", c.Shards, 0, catfish.MaxShards),
+		harness.CheckRange("items", c.Items, 0, cuckoo.MaxItems),
 		harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat),
 		harness.CheckDuration(c.Duration), harness.CheckWarmup(c.Warmup),
 		harness.CheckCores(c.ServerCPUs, c.ClientCPUs),
@@ -131,6 +135,7 @@ func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric, Polling: bench.Polls(scheme),
 		Keys: c.Workload.Keys, ValueBytes: max(c.Workload.ValueBytes, c.Workload.LargestValueBytes), Shards: c.Shards,
+		Table: c.Table, Items: c.Items,
 	}
 }
 

@@ -1,10 +1,12 @@
 package kv
 
 import (
+	"cmp"
 	"runtime"
 
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
@@ -32,6 +34,8 @@ type Row struct {
 	Batch      int    `json:"batch"` // keys per GetMany
 	Procs      int    `json:"client_procs"`
 	Shards     int    `json:"shards"`      // of Catfish's collection, 0: it is not divided
+	Table      string `json:"table"`       // of its key index
+	Items      int    `json:"items"`       // of a bucket of that
 	ServerCPUs string `json:"server_cpus"` // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
 
@@ -81,6 +85,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		Mix: w.Mix.String(), Dist: w.Dist.String(),
 		Keys: w.Keys, ValueBytes: w.ValueBytes, LargestValueBytes: w.LargestValueBytes,
 		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs, Shards: cfg.Shards,
+		Table: cfg.Table.String(), Items: cmp.Or(cfg.Items, cuckoo.MaxItems),
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(), Seed: w.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(), Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]bench.OpFigures{},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/stats"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 // WriteTable prints rows of one Run as text. With repeats the spread of the
@@ -19,7 +21,10 @@ func WriteTable(w io.Writer, rows []Row) error {
 		return nil
 	}
 	r := rows[0]
-	fmt.Fprintf(w, "YCSB mix %s, %s, %d keys, values of %d B\n", r.Mix, r.Dist, r.Keys, r.ValueBytes)
+	fmt.Fprintf(w, "YCSB mix %s, %s, %d keys, values of %d B\n", r.Mix, distribution(&r), r.Keys, r.ValueBytes)
+	if r.Table != cuckoo.GCuckoo.String() || r.Items != cuckoo.MaxItems {
+		fmt.Fprintf(w, "key index: %s, items a bucket: %d\n", r.Table, r.Items)
+	}
 	fmt.Fprintf(w, "%d clients in %d process(es), reads %s, server on %s, clients on %s\n",
 		r.Clients, r.Procs, reads(r.Batch), harness.Cores(r.ServerCPUs), harness.Cores(r.ClientCPUs))
 	fmt.Fprintf(w, "seed %d, %g s after %g s of warm-up, median of %d, commit %s\n\n",
@@ -49,6 +54,14 @@ func WriteTable(w io.Writer, rows []Row) error {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
+}
+
+// distribution is the distribution of keys, with its skew if that is not YCSB's.
+func distribution(r *Row) string {
+	if r.Theta == 0 || r.Theta == ycsb.Theta {
+		return r.Dist
+	}
+	return fmt.Sprintf("%s %v", r.Dist, r.Theta)
 }
 
 // shardsOf is the column of shards, "-" for other programs.

@@ -6,6 +6,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/latency"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
@@ -30,6 +31,9 @@ type ServerJob struct {
 	Keys       uint64 `json:"keys"`
 	ValueBytes int    `json:"value_bytes"`
 	Shards     int    `json:"shards,omitempty"` // of the collection, 0: it is not divided
+	// The collection's key index.
+	Table cuckoo.Kind `json:"table"`
+	Items int         `json:"items"`
 }
 
 // ServerReady is sent by a server child as soon as it serves.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/history"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/record"
@@ -246,23 +247,31 @@ func TestRecordsByKeptReference(t *testing.T) {
 
 // TestKeyHistories: clients of every path get, put and delete the same keys; the history
 // of each key must be linearizable. Other keys are added and deleted, so that the
-// tables grow and items are kicked meanwhile.
+// tables grow and items are kicked meanwhile; a server with kept records restarts.
 func TestKeyHistories(t *testing.T) {
 	for name, shards := range map[string]int{"undivided": 0, "shards": 3} {
 		t.Run(name, func(t *testing.T) {
-			testKeyHistories(t, startRecords(t, server.Options{Workers: 2, RecordShards: shards}))
+			testKeyHistories(t, startRecords(t, server.Options{Workers: 2, RecordShards: shards}), nil)
 		})
 	}
 	t.Run("kept", func(t *testing.T) {
-		testKeyHistories(t, startKeptRecords(t, server.Options{Workers: 2, RecordShards: 2}))
+		testKeyHistories(t, startKeptRecords(t, server.Options{Workers: 2, RecordShards: 2}), nil)
+	})
+	t.Run("restarted", func(t *testing.T) {
+		l := newKeptRecordLives(t, 2)
+		testKeyHistories(t, l.Server, func() {
+			l.restart()
+			l.waitReady()
+		})
 	})
 }
 
-func testKeyHistories(t *testing.T, s *server.Server) {
+// testKeyHistories calls restart, if not nil, after each quarter of the operations.
+func testKeyHistories(t *testing.T, s *server.Server, restart func()) {
 	const keys, rounds = 6, 60
 	h := history.NewKeys()
 	var clients sync.WaitGroup
-	var writes atomic.Uint64
+	var writes, unknown atomic.Uint64
 	value := func(n uint64, size int) []byte {
 		return append(binary.LittleEndian.AppendUint64(nil, n), make([]byte, size)...)
 	}
@@ -277,31 +286,48 @@ func testKeyHistories(t *testing.T, s *server.Server) {
 		clients.Go(func() {
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			ctx := t.Context()
+			// ready makes a call again while a server that has restarted loads its store: it
+			// has done nothing then.
+			ready := func(call func() error) (err error) {
+				catfishtest.Eventually(t, "the store is loaded", func() bool {
+					err = call()
+					return restart == nil || !errors.Is(err, model.ErrNotReady)
+				})
+				return err
+			}
+			// outcome is that of a write whose condition fails with refused.
+			outcome := func(refused error, write func() error) history.Outcome {
+				err := ready(write)
+				switch {
+				case err == nil:
+					return history.Done
+				case errors.Is(err, refused):
+					return history.Refused
+				case restart == nil || !errors.Is(err, model.ErrUnknownOutcome):
+					t.Errorf("%s: %v", p.name, err)
+				}
+				unknown.Add(1)
+				return history.Unknown
+			}
 			for n := range rounds {
 				k := rng.IntN(keys)
 				call := h.Now()
 				switch rng.IntN(6) {
 				case 0, 1:
 					id, absent := writes.Add(1), rng.IntN(3) == 0
-					_, err := r.Put(ctx, model.Record{Key: testKey(k), Value: value(id, rng.IntN(2000))}, kv.Condition{IfAbsent: absent})
-					outcome := history.Done
-					if errors.Is(err, kv.ErrExists) {
-						outcome = history.Refused
-					} else if err != nil {
-						t.Errorf("%s: put: %v", p.name, err)
-					}
-					h.Put(i, call, k, id, absent, outcome)
+					v := value(id, rng.IntN(2000))
+					h.Put(i, call, k, id, absent, outcome(kv.ErrExists, func() error {
+						_, err := r.Put(ctx, model.Record{Key: testKey(k), Value: v}, kv.Condition{IfAbsent: absent})
+						return err
+					}))
 				case 2:
-					err := r.Delete(ctx, testKey(k), kv.Condition{})
-					outcome := history.Done
-					if errors.Is(err, kv.ErrNotFound) {
-						outcome = history.Refused
-					} else if err != nil {
-						t.Errorf("%s: delete: %v", p.name, err)
-					}
-					h.Delete(i, call, k, outcome)
+					h.Delete(i, call, k, outcome(kv.ErrNotFound, func() error { return r.Delete(ctx, testKey(k), kv.Condition{}) }))
 				default:
-					rec, err := r.Get(ctx, testKey(k), nil)
+					var rec model.Record
+					err := ready(func() (err error) {
+						rec, err = r.Get(ctx, testKey(k), nil)
+						return err
+					})
 					switch {
 					case errors.Is(err, kv.ErrNotFound):
 						h.Get(i, call, k, 0)
@@ -312,18 +338,23 @@ func testKeyHistories(t *testing.T, s *server.Server) {
 					}
 				}
 				for j := range 5 { // other keys
-					if _, err := r.Put(ctx, model.Record{Key: testKey(1000*(i+1) + 5*n + j), Value: value(1, 20)}, kv.Condition{}); err != nil {
-						t.Errorf("%s: %v", p.name, err)
-					}
+					outcome(kv.ErrExists, func() error {
+						_, err := r.Put(ctx, model.Record{Key: testKey(1000*(i+1) + 5*n + j), Value: value(1, 20)}, kv.Condition{})
+						return err
+					})
 				}
 			}
 		})
+	}
+	for quarter := 1; restart != nil && quarter < 4; quarter++ {
+		catfishtest.Eventually(t, "some operations", func() bool { return h.Len() >= quarter*len(ps)*rounds/4 })
+		restart()
 	}
 	clients.Wait()
 	if err := h.Check(); err != nil {
 		t.Error(err)
 	}
-	t.Logf("%d operations", h.Len())
+	t.Logf("%d operations, %d of unknown outcome", h.Len(), unknown.Load())
 }
 
 // TestRecordsRestarted: a server that restarts has no records. A client gets no record

@@ -155,7 +155,8 @@ func moved(v *View) Record {
 
 // moveLong moves one block of a long record, and with it the head, which
 // holds the block's reference; block 0: only the head. The other blocks stay,
-// and belong to the new head from then on.
+// and belong to the new head from then on, and so do leases on the old head, by which
+// readers may read them still.
 func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref) bool) bool {
 	v := h.view(head, g)
 	to, err := h.take(head.lines())
@@ -178,6 +179,9 @@ func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref
 		}
 	}
 	r := moved(&v)
+	if mutant != leaseLost {
+		r.leased = uint32(word(h.at(head), offLease) & endMask)
+	}
 	h.write(to, longKind, &r, h.refs, v.ValueBytes)
 	h.records++
 	if !relocate(v.Key, head, to) {
@@ -191,6 +195,9 @@ func (h *Heap) moveLong(head, block Ref, g guard, relocate func([]byte, Ref, Ref
 	h.mark(head, g)
 	h.retire(head, due, false)
 	if block != 0 {
+		if mutant == blockEarly {
+			due = h.now
+		}
 		h.retire(block, due, false)
 	}
 	for at := 0; at < len(h.refs); at += refBytes {

@@ -20,7 +20,7 @@ import (
 //	               takes the reference (from the index, or by a lease)
 //
 // Readers are tried only where the script could have led them, so this is exhaustive
-// for records of two lines.
+// for records of two lines. explore_long_test.go has a first key whose value is in blocks.
 
 // op is a step of a script.
 type op int
@@ -31,20 +31,40 @@ const (
 	putB             // the second key's
 	slowA            // an update of the first key that takes 1.5 s
 	deleteA
-	wait  // 0.7 s
-	wait3 // 3 s
-	ops
+	wait      // 0.7 s
+	wait3     // 3 s
+	moveA     // Compact moves the first key's record, of a long one the head
+	moveBlock // and of a long one its first block
 )
 
 func (o op) String() string {
-	return [...]string{"grantA", "putA", "putB", "slowA", "deleteA", "wait", "wait3"}[o]
+	return [...]string{"grantA", "putA", "putB", "slowA", "deleteA", "wait", "wait3", "moveA", "moveBlock"}[o]
 }
+
+// mode is what is explored.
+type mode struct {
+	ops   []op
+	steps int  // length of the scripts: some seconds for each mode
+	same  bool // all values are equal
+	long  bool // the first key's value is in two blocks
+}
+
+var (
+	plainOps = []op{grantA, putA, putB, slowA, deleteA, wait, wait3}
+	modes    = []mode{
+		{ops: plainOps, steps: 5},
+		{ops: plainOps, steps: 5, same: true},
+		{ops: append(plainOps[:len(plainOps):len(plainOps)], moveA), steps: 4},
+		{ops: []op{grantA, putA, deleteA, wait3, moveA, moveBlock}, steps: 5, long: true},
+	}
+)
 
 // moment is the state after a step.
 type moment struct {
 	now   time.Duration
 	lines [exploredPlaces][2][LineBytes]byte
-	index Ref // of the first key, 0: none
+	block [exploredBlocks][LineBytes]byte // of long records
+	index Ref                             // of the first key, 0: none
 	acked uint64
 	// lease, if not 0, was granted on granted in this moment.
 	lease   time.Duration
@@ -53,11 +73,19 @@ type moment struct {
 	leased  *written // the record to which granted leads
 }
 
-const exploredPlaces = 6 // the first ones of the class, which are used first
+const (
+	exploredPlaces = 6 // the first ones of the class, which are used first
+	exploredBlocks = 12
+)
 
-// written describes the write for which a reference was given out.
+// written describes the write for which a reference was given out, perhaps after it was moved.
 type written struct {
-	ref        Ref
+	ref Ref
+	*state
+}
+
+// state is what a write made of a key.
+type state struct {
 	key, value []byte
 	revision   uint64
 	replaced   uint64 // revision of the write that replaced it, 0: none
@@ -67,7 +95,7 @@ type world struct {
 	t       *testing.T
 	h       *Heap
 	now     time.Duration
-	same    bool // all values are equal
+	mode    mode
 	rev     uint64
 	acked   uint64
 	index   [2]Ref
@@ -84,13 +112,14 @@ var exploredKeys = [2][]byte{
 	[]byte("the beginning of both is shared.BBBBBBBB"),
 }
 
-func newWorld(t *testing.T, slab []byte, same bool) *world {
+func newWorld(t *testing.T, slab []byte, m mode) *world {
 	clear(slab[:SpanBytes+(exploredPlaces+2)*2*LineBytes])
+	clear(slab[blockSpan:][:exploredBlocks*LineBytes])
 	h, err := New(Options{Memory: slab, Boot: testBoot})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, h: h, same: same, refs: map[Ref]*written{}, quiet: true}
+	w := &world{t: t, h: h, mode: m, refs: map[Ref]*written{}, quiet: true}
 	// A popular record: the next lease on it is 4 s.
 	w.put(0, 0)
 	w.first = w.refs[w.index[0]]
@@ -117,6 +146,9 @@ func (w *world) note() *moment {
 			copy(m.lines[p][l][:], w.h.slab[at:])
 		}
 	}
+	for b := range m.block {
+		copy(m.block[b][:], w.h.slab[blockSpan+b*LineBytes:])
+	}
 	w.moments = append(w.moments, m)
 	return &w.moments[len(w.moments)-1]
 }
@@ -136,14 +168,20 @@ func (w *world) put(k int, pause time.Duration) {
 	w.h.Reclaim(w.now, 10)
 	w.rev++
 	value := bytes.Repeat([]byte{byte(w.rev)}, 8)
-	if w.same {
+	if w.mode.same {
 		value = make([]byte, 8)
 	}
-	ref, err := w.h.Put(Record{Key: exploredKeys[k], Value: value, Revision: w.rev}, w.now)
-	if err != nil {
-		w.t.Fatal(err)
+	r := Record{Key: exploredKeys[k], Value: value, Revision: w.rev}
+	ref := Ref(0)
+	if w.mode.long && k == 0 {
+		ref = w.putLong(&r)
+	} else {
+		var err error
+		if ref, err = w.h.Put(r, w.now); err != nil {
+			w.t.Fatal(err)
+		}
 	}
-	w.refs[ref] = &written{ref: ref, key: exploredKeys[k], value: value, revision: w.rev}
+	w.refs[ref] = &written{ref, &state{key: r.Key, value: r.Value, revision: w.rev}}
 	w.replace(k, ref, pause)
 }
 
@@ -207,6 +245,8 @@ func (w *world) do(o op) {
 		w.advance(700 * time.Millisecond)
 	case wait3:
 		w.advance(3 * time.Second)
+	case moveA, moveBlock:
+		w.move(o)
 	}
 }
 
@@ -216,6 +256,7 @@ type explored struct {
 
 	readers, taken, dead, refused, late int
 	torn, reused                        int
+	blocks, blocksRefused               int
 }
 
 // verify tries all readers on a script that has run. It returns the first error.
@@ -274,6 +315,8 @@ func (w *world) readers(a int, want *written, end time.Duration, byIndex bool, c
 		}
 	}
 	var b [2 * LineBytes]byte
+	from := len(w.moments) // when a reader first has the references of a long record's blocks
+	var refs View
 	for _, i := range at[0] {
 		for _, j := range at[1] {
 			c.readers++
@@ -314,38 +357,47 @@ func (w *world) readers(a int, want *written, end time.Duration, byIndex bool, c
 				return what("refused in time")
 			case !accepted:
 				c.refused++
-			case v.Revision != want.revision || !bytes.Equal(v.Key, want.key) || !bytes.Equal(v.Value, want.value):
+			case v.Revision != want.revision || !bytes.Equal(v.Key, want.key) || !w.mode.long && !bytes.Equal(v.Value, want.value):
 				return what("another record")
 			case !byIndex && want.replaced != 0 && posted.acked >= want.replaced:
 				return what("an acknowledged write is missed")
 			}
+			if v.Blocks() > 0 && max(i, j) < from {
+				from = max(i, j)
+				refs = v
+				refs.refs = bytes.Clone(v.refs)
+			}
+		}
+	}
+	if from < len(w.moments) {
+		if err := w.blockReaders(from, &refs, want, end, c); err != nil {
+			return fmt.Errorf("reference to revision %d taken at moment %d, by the index: %v: %w", want.revision, a, byIndex, err)
 		}
 	}
 	return nil
 }
 
-// scriptOps is the length of scripts. 7^5 scripts take some seconds.
-const scriptOps = 5
-
 // exploreAll runs every script of n steps, and returns the first that shows
 // something wrong.
-func exploreAll(t *testing.T, n int, same bool, c *explored) (script []op, wrong error) {
-	slab := slabOf(2)
+func exploreAll(t *testing.T, n int, m mode, c *explored) (script []op, wrong error) {
+	slab := slabOf(3)
 	script = make([]op, n)
+	at := make([]int, n) // in m.ops
 	for {
-		w := newWorld(t, slab, same)
-		for _, o := range script {
-			w.do(o)
+		w := newWorld(t, slab, m)
+		for i := range script {
+			script[i] = m.ops[at[i]]
+			w.do(script[i])
 		}
 		if err := w.verify(c); err != nil {
 			return script, err
 		}
 		i := n - 1
 		for ; i >= 0; i-- {
-			if script[i]++; script[i] < ops {
+			if at[i]++; at[i] < len(m.ops) {
 				break
 			}
-			script[i] = 0
+			at[i] = 0
 		}
 		if i < 0 {
 			return nil, nil
@@ -355,16 +407,19 @@ func exploreAll(t *testing.T, n int, same bool, c *explored) (script []op, wrong
 
 // TestExplore: no reader takes a wrong record, and none that is in time is refused.
 func TestExplore(t *testing.T) {
-	n := scriptOps
-	if raceEnabled {
-		n -= 2 // nothing here is concurrent
-	}
-	for _, same := range []bool{false, true} {
+	for _, m := range modes {
+		n := m.steps
+		if raceEnabled {
+			n -= 2 // nothing here is concurrent
+		}
 		var c explored
-		if script, err := exploreAll(t, n, same, &c); err != nil {
+		if script, err := exploreAll(t, n, m, &c); err != nil {
 			t.Fatalf("%v: %v", script, err)
 		}
 		t.Logf("%+v", c)
+		if m.long && (c.blocks == 0 || c.blocksRefused == 0) {
+			t.Errorf("blocks: the test shows little: %+v", c)
+		}
 		if c.taken == 0 || c.dead == 0 || c.refused == 0 || c.torn == 0 || c.reused == 0 || c.late == 0 {
 			t.Errorf("the test shows little: %+v", c)
 		}

@@ -46,6 +46,7 @@ type Record struct {
 	Flags    uint16
 	moved    bool   // by Compact, and born then:
 	born     uint32 // as View.born
+	leased   uint32 // of a moved head: until when leases on the old one keep its blocks
 }
 
 // Heap keeps records in a slab. One goroutine at a time may call its methods,

@@ -53,7 +53,7 @@ func leaseEnd(w uint64) time.Duration {
 // lease is the lease word of a new record.
 func (r *Record) lease(now time.Duration) uint64 {
 	if r.moved {
-		return uint64(r.born) << birthShift
+		return uint64(r.born)<<birthShift | uint64(r.leased)
 	}
 	return uint64(now/time.Second) & birthMask << birthShift
 }

@@ -15,6 +15,8 @@ const (
 	aliveEarly     // the guardian is alive before the bytes are written
 	deadGranted    // a lease is granted after the record's death
 	keyUnchecked   // the check sum does not cover the key
+	leaseLost      // Compact makes a head without the leases of the one that it replaces
+	blockEarly     // the place of a block that Compact moved is free at once
 
 	// Readers.
 	sumIgnored        // the check sum is not compared

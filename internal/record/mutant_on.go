@@ -9,7 +9,7 @@ const mutations = killEarly + 1
 
 var mutationNames = [mutations]string{
 	"faithful", "sameGeneration", "noGrace", "noLease", "aliveEarly",
-	"deadGranted", "keyUnchecked", "sumIgnored", "generationIgnored",
+	"deadGranted", "keyUnchecked", "leaseLost", "blockEarly", "sumIgnored", "generationIgnored",
 	"deadAccepted", "ackEarly", "killEarly",
 }
 

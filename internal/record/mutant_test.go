@@ -16,10 +16,13 @@ func TestMutants(t *testing.T) {
 		t.Run(m.String(), func(t *testing.T) {
 			mutant = m
 			harmless := m == faithful || m == generationIgnored
-			for n := 1; n <= scriptOps; n++ {
-				for _, same := range []bool{false, true} {
+			for n := 1; n <= modes[0].steps; n++ {
+				for _, m := range modes {
+					if n > m.steps {
+						continue
+					}
 					var c explored
-					script, err := exploreAll(t, n, same, &c)
+					script, err := exploreAll(t, n, m, &c)
 					if err == nil {
 						continue
 					}
@@ -44,7 +47,7 @@ func TestMutantInTime(t *testing.T) {
 	for _, m := range []mutation{sumIgnored, generationIgnored} {
 		mutant = m
 		c := explored{onlyInTime: true}
-		if script, err := exploreAll(t, scriptOps, false, &c); err != nil || c.taken == 0 || c.late > 0 {
+		if script, err := exploreAll(t, modes[0].steps, modes[0], &c); err != nil || c.taken == 0 || c.late > 0 {
 			t.Errorf("%v: %v: %v, %+v", m, script, err, c)
 		}
 	}

@@ -94,13 +94,15 @@ package record
 // that counts is when the head's guardian was read. Late readers are
 // refused by a block's generation and check sum. When Compact moves a block
 // it makes a new head, too; the old head and the old block are kept by the
-// old head's leases, the other blocks belong to the new head, which dies no
-// earlier than the old one, so they are kept as long, too.
+// old head's leases. The other blocks belong to the new head. It dies no earlier
+// than the old one, and begins with the old one's latest lease, so they are kept as
+// long, too.
 //
 // # The tests
 //
 // explore_test.go tries every script of a few writes, with time passing, and for each
 // script every reader that takes the reference at one moment and reads two lines at any
-// two others. Builds with the tag mutants break each rule above, one at a time, and
+// two others; of a long record it reads the blocks then. Compact moves records, heads and
+// blocks in between. Builds with the tag mutants break each rule above, one at a time, and
 // readers must notice (mutant.go); and those in time must not when they do without
 // generation or check sum.

@@ -63,7 +63,8 @@
 // Several groups that have one store together:
 //
 //	slots.go        which slots a store has, and what readers and writers may see
-//	moved.go        copies and drops by moves; slotscan.go: what a move reads
+//	moved.go        copies and drops by moves; slotscan.go: what a move reads; slotload.go: bytes
+//	defined.go      definitions of collections, for another group
 //
 // Watching:
 //

@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/cli"
+	"github.com/catfish-index/catfish/internal/cuckoo"
+	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
 type benchKVFlags struct {
@@ -18,6 +22,8 @@ type benchKVFlags struct {
 	keys, seed                uint64
 	valueBytes                int
 	mix, dist, server, client string
+	table                     string
+	theta                     float64
 	json, profile             string
 }
 
@@ -45,7 +51,8 @@ The table goes to standard output, or to standard error with --json -. bench/pee
 measures Redis and memcached in the same rounds.`,
 		Example: `  catfish bench kv --mix B --keys 10000000 --server-cpus 0 --client-cpus 1 --transport shm
   catfish bench kv --mix C --scheme fast,offload,offload-cached --batch 64
-  catfish bench kv --mix A --dist uniform --value-bytes 1024 --repeat 5 --json rows.jsonl`,
+  catfish bench kv --mix A --dist uniform --value-bytes 1024 --repeat 5 --json rows.jsonl
+  catfish bench kv --mix read=80,insert=20 --scheme fast --items 1 --table conventional`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := f.config(cmd.Flags())
@@ -63,6 +70,9 @@ measures Redis and memcached in the same rounds.`,
 	fs.Uint64Var(&f.keys, "keys", 1_000_000, "keys that are loaded before")
 	fs.IntVar(&f.valueBytes, "value-bytes", 32, "bytes of a value")
 	fs.StringVar(&f.dist, "dist", "", "uniform, zipf or latest; empty: latest with mix D, zipf with others")
+	fs.Float64Var(&f.theta, "theta", ycsb.Theta, "skew of zipf and latest, 0 to 10; 0 is uniform")
+	fs.StringVar(&f.table, "table", cuckoo.GCuckoo.String(), "key index of the collection: gcuckoo, or conventional, which walks at random")
+	fs.IntVar(&f.cfg.Items, "items", cuckoo.MaxItems, "items a bucket of the key index; 1: the table of RHKV")
 	fs.StringSliceVar(&f.cfg.Schemes, "scheme", kv.DefaultSchemes, "schemes to run, in this order")
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
@@ -80,6 +90,7 @@ measures Redis and memcached in the same rounds.`,
 	fs.StringVar(&f.profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
 	cli.Complete(c, "mix", "A", "B", "C", "D", "F")
 	cli.Complete(c, "dist", "uniform", "zipf", "latest")
+	cli.Complete(c, "table", cuckoo.GCuckoo.String(), cuckoo.Conventional.String())
 	cli.CompleteList(c, "scheme", cli.Policies()[1:]...)
 	cli.Complete(c, "transport", "auto", "shm", "soft", "ofi")
 	return c
@@ -93,7 +104,15 @@ func (f *benchKVFlags) config(fs *pflag.FlagSet) (kv.Config, error) {
 	if cfg.Workload, err = kv.Workload(f.mix, f.dist); err != nil {
 		return cfg, err
 	}
-	if err := cli.WantMore(fs, "keys", "value-bytes", "clients", "in-flight", "client-procs", "batch", "duration", "repeat", "scheme"); err != nil {
+	switch f.table {
+	case cuckoo.GCuckoo.String():
+	case cuckoo.Conventional.String():
+		cfg.Table = cuckoo.Conventional
+	default:
+		return cfg, fmt.Errorf("%w: --table %q, want gcuckoo or conventional", harness.ErrConfig, f.table)
+	}
+	cfg.Workload.Theta = f.theta
+	if err := cli.WantMore(fs, "items", "keys", "value-bytes", "clients", "in-flight", "client-procs", "batch", "duration", "repeat", "scheme"); err != nil {
 		return cfg, err
 	}
 	cfg.Workload.Keys, cfg.Workload.ValueBytes, cfg.Workload.Seed = f.keys, f.valueBytes, f.seed

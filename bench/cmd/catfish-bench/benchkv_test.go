@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/bench/kv"
 	"github.com/catfish-index/catfish/internal/cli"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/longer"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
@@ -19,13 +20,13 @@ import (
 // refused before anything starts.
 func TestBenchKVFlags(t *testing.T) {
 	f := benchKVFlags{
-		mix: "D", keys: 10, valueBytes: 64, seed: 3,
+		mix: "D", keys: 10, valueBytes: 64, seed: 3, theta: 0.5, table: "conventional",
 		cfg: kv.Config{
 			Schemes: []string{"fast"}, Clients: 1, InFlight: 2, Procs: 1, Batch: 4, Duration: 1e9, Repeat: 2, Transport: "shm",
 		},
 	}
 	cfg, err := f.config(newBenchKV(nil).Flags())
-	if w := cfg.Workload; err != nil || w.Mix != ycsb.MixD || w.Dist != ycsb.Latest || w.Theta != ycsb.Theta ||
+	if w := cfg.Workload; err != nil || w.Mix != ycsb.MixD || w.Dist != ycsb.Latest || w.Theta != 0.5 || cfg.Table != cuckoo.Conventional ||
 		w.Keys != 10 || w.ValueBytes != 64 || w.Seed != 3 || cfg.Batch != 4 || cfg.Commit == "" || len(cfg.ServerCPUs)+len(cfg.ClientCPUs) == 1 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
@@ -50,6 +51,10 @@ func TestBenchKVFlags(t *testing.T) {
 		"--server-cpus: bad list":      "--server-cpus x",
 		"--duration is empty or 0":     "--duration 0s",
 		"repeat is -1":                 "--repeat -1",
+		"--table \"compact\"":          "--table compact",
+		"items is 6":                   "--items 6",
+		"theta 11":                     "--theta 11",
+		"--items is empty or 0":        "--items 0",
 		"--fabric-device does nothing": "--transport shm --fabric-device x",
 	} {
 		clitest.Fail(t, cli.ExitUsage, append([]string{"bench", "kv"}, strings.Fields(args)...), says, "--help' for usage.")
@@ -119,4 +124,22 @@ func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
 		}
 	}
 	return short
+}
+
+// TestBenchKVTable: the server has the table of --table and --items: with one item a bucket
+// it is half as full when it grows, and the random walk kicks items that G-Cuckoo leaves.
+func TestBenchKVTable(t *testing.T) {
+	load := func(args ...string) kv.Row {
+		out := clitest.Succeed(t, append(strings.Fields("bench kv --scheme fast --mix read=80,insert=20 --keys 3000 --clients 2 --in-flight 2"+
+			" --duration 50ms --warmup 10ms --transport shm --theta 0.5 --json -"), args...)...)
+		r := clitest.Decode[kv.Row](t, out)
+		if r.Theta != 0.5 || r.Wrong != 0 {
+			t.Errorf("%+v", r)
+		}
+		return r
+	}
+	five, one := load(), load("--items", "1", "--table", "conventional")
+	if five.Items != 5 || five.Table != "gcuckoo" || one.Items != 1 || one.Table != "conventional" || one.LoadFactor > 0.6 {
+		t.Errorf("%+v, %+v", five, one)
+	}
 }

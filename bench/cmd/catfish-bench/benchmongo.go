@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/bench/mongo"
 	"github.com/catfish-index/catfish/internal/child"
 	"github.com/catfish-index/catfish/internal/cli"
@@ -15,6 +17,7 @@ import (
 func newBenchMongo(a *app) *cobra.Command {
 	var cfg mongo.Config
 	var server, client, json, profile string
+	var formula bool
 	c := &cobra.Command{
 		Use:   "mongo",
 		Short: "Measure documents over sockets and rings, as RDMA_Mongo does",
@@ -27,11 +30,18 @@ with a connection of its own. Over soft, rings lie over TCP: this is no RDMA car
 Transports take turns in rounds. Each answer is checked, and after each work the number
 of documents.
 
+--formula measures nothing: it prints RDMA_Mongo's Formula 1, by which a buffer is sized by
+what a machine has free, as it is printed, beside the sizes of a group's rings.
+
 The table goes to standard output, or to standard error with --json -.`,
 		Example: `  catfish bench mongo --server-cpus 0 --client-cpus 1
-  catfish bench mongo --records 1000 --threads 100 --rounds 1 --transport tcp,shm`,
+  catfish bench mongo --records 1000 --threads 100 --rounds 1 --transport tcp,shm
+  catfish bench mongo --formula`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if formula {
+				return a.mongoFormula(json)
+			}
 			cfg.Commit = cli.Commit()
 			if _, err := os.Stat(cfg.Source); err != nil {
 				return fmt.Errorf("%w (--source names another file than that of the repository)", err)
@@ -54,6 +64,7 @@ The table goes to standard output, or to standard error with --json -.`,
 	fs.IntVar(&cfg.Each, "each", 1000, "operations of each of these threads")
 	fs.IntVar(&cfg.Rounds, "rounds", 3, "how often all is measured")
 	fs.Uint64Var(&cfg.Seed, "seed", 1, "of the documents")
+	fs.BoolVar(&formula, "formula", false, "print Formula 1 as printed and as used, and measure nothing")
 	coreFlags(c, &server, &client)
 	fs.StringVar(&json, "json", "", "write one JSON object per row to this file, - for standard output")
 	fs.StringVar(&profile, "profile", "", "directory for a CPU profile of each process, for go tool pprof")
@@ -65,4 +76,16 @@ func (a *app) benchMongo(ctx context.Context, cfg mongo.Config, file, profile st
 	return measureRows(a, file, profile, func(spawn child.Spawn, note func(string), done func(mongo.Row)) error {
 		return mongo.Run(ctx, cfg, spawn, note, done)
 	}, mongo.WriteTable)
+}
+
+func (a *app) mongoFormula(file string) error {
+	o, err := harness.OpenOutput(a.Out, a.Err, file)
+	if err != nil {
+		return err
+	}
+	sizes := mongo.Sizes()
+	for _, s := range sizes {
+		err = errors.Join(err, o.Row(s))
+	}
+	return errors.Join(err, mongo.WriteSizes(o.Table, sizes), o.Close())
 }

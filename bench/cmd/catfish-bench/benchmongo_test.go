@@ -43,6 +43,19 @@ func TestBenchMongo(t *testing.T) {
 	}
 }
 
+// TestBenchMongoFormula: a row for each line of the table.
+func TestBenchMongoFormula(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	table := clitest.Succeed(t, "bench", "mongo", "--formula", "--json", path)
+	rows := strings.Split(strings.TrimSpace(clitest.ReadFile(t, path)), "\n")
+	if lines := strings.Count(table, "\n| "); lines != len(rows) || lines < 10 {
+		t.Errorf("%d lines, %d rows", lines, len(rows))
+	}
+	if r := clitest.Decode[mongo.Size](t, rows[0]); r.Bytes == 0 || r.Printed == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestBenchMongoUsage(t *testing.T) {
 	for says, args := range map[string]string{
 		`transport "ofi"`:           "--transport ofi",
