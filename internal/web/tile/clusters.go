@@ -169,7 +169,7 @@ func (d *drawing) drawFound(ctx context.Context) (ok bool, err error) {
 		return ok, nil
 	}
 	if !d.o.filtered() {
-		err = d.c.ReadFound(ctx, d.ids, d.o.Pace, draw)
+		err = d.c.ReadFound(ctx, d.ids, d.o.Pace, func(_ int, f *store.Found) (bool, error) { return draw(f) })
 		return ok, err
 	}
 	names := make([]string, len(d.ids))
