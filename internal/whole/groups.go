@@ -85,11 +85,14 @@ type Groups struct {
 	bytes     *limits.Budget
 	stopping  context.Context // ends when the server is to stop
 	stop      context.CancelFunc
+
+	mu     sync.Mutex
+	queues map[string]*queue // of puts, by group
 }
 
 // New returns Groups that use the store that Serve gives them.
 func New(o Options) *Groups {
-	k := &Groups{o: o}
+	k := &Groups{o: o, queues: map[string]*queue{}}
 	k.bytes = limits.NewBudget("bytes of other groups' requests", o.MaxBytes, o.MaxBytes/2)
 	k.stopping, k.stop = context.WithCancel(context.Background())
 	k.transport = &http.Transport{
