@@ -84,7 +84,7 @@ func (p *part) answered() (a answer, err error) {
 		return a, err
 	}
 	switch p.r.Op {
-	case opPage, opStream, opCount, opErase:
+	case opPage, opStream, opCount, opErase, opBoxes, opCells:
 		return p.search()
 	case opNear:
 		q, err := p.r.Near.query(p.o.Compile)
@@ -116,6 +116,8 @@ func (p *part) answered() (a answer, err error) {
 	case opPatch:
 		a.Revision, err = p.c.Patch(p.ctx, p.r.IDs[0], p.r.Patch, p.r.If)
 		return a, err
+	case opWatch:
+		return a, p.watch()
 	case opDelete:
 		a.Revision, err = p.c.Delete(p.ctx, p.r.IDs[0], p.r.If)
 		return a, err
@@ -136,6 +138,10 @@ func (p *part) search() (a answer, err error) {
 		q.Rest = p.turn.End
 		a.N, err = p.c.DeleteWhere(p.ctx, q)
 		return a, err
+	case opBoxes:
+		return p.boxes(q)
+	case opCells:
+		return p.cells()
 	case opCount:
 		err = p.c.Search(p.ctx, q, func(*store.Found) (bool, error) { a.N++; return true, nil })
 		return a, err
