@@ -145,7 +145,7 @@ func TestGroupsHTTPWhileSlotsMove(t *testing.T) {
 	}
 	// again repeats what is refused for a time, when members are slow.
 	again := func(m *member, method, path, body string) (r asked) {
-		for r.status == 0 || r.status == http.StatusServiceUnavailable {
+		for try := 0; try < 10 && (r.status == 0 || r.status == http.StatusServiceUnavailable); try++ {
 			r = ask(t, m, method, path, "application/geo+json", body)
 		}
 		return r

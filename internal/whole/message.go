@@ -68,8 +68,17 @@ func readFrame(r io.Reader, hold func(int64) error) (kind byte, payload []byte, 
 			return 0, nil, err
 		}
 	}
-	payload = make([]byte, n)
-	_, err = io.ReadFull(r, payload)
+	if n <= pageBytes {
+		payload = make([]byte, n)
+		if _, err = io.ReadFull(r, payload); errors.Is(err, io.EOF) && n > 0 {
+			err = io.ErrUnexpectedEOF // The frame has begun.
+		}
+		return head[0], payload, err
+	}
+	// Memory grows with what comes, not with what is announced.
+	if payload, err = io.ReadAll(io.LimitReader(r, int64(n))); err == nil && len(payload) < int(n) {
+		err = io.ErrUnexpectedEOF
+	}
 	return head[0], payload, err
 }
 

@@ -12,13 +12,6 @@ import (
 	"github.com/catfish-index/catfish/internal/store/query"
 )
 
-const (
-	// pageFeatures and pageBytes bound a page: a group has a page of each other group in memory.
-	pageFeatures, pageBytes = 4096, 2 << 20
-	// foundBytes is a feature in memory, besides its bytes.
-	foundBytes = 160
-)
-
 // give gets a feature, which is valid until it returns, and its tag (cells.go). It returns false
 // if no more are wanted.
 type give func(f *store.Found, tag int32) (more bool, err error)

@@ -16,8 +16,9 @@ import (
 //
 // Each group has a queue. What is put while a batch is under way goes together in the next one,
 // so that many uploads share the round trips and the commits. A group gets the puts of an id in
-// their order. What a group refuses, as it has not the slot or is no primary, waits for the next
-// map; what has an unknown outcome is not repeated.
+// their order, also if it refuses them at first, as it is no primary or its slots move; but those
+// of an id whose group changes while several of them wait may change places. What has an unknown
+// outcome is not repeated.
 
 const (
 	// putAtOnce and putBytes bound a batch.
@@ -36,7 +37,10 @@ type queue struct {
 }
 
 // put stores features. done is called for each.
-func (k *Groups) put(all ...put) {
+func (k *Groups) put(all ...put) { k.enqueue(all, false) }
+
+// enqueue divides puts among the queues. first: they come before those that wait.
+func (k *Groups) enqueue(all []put, first bool) {
 	v := k.view()
 	if v == nil {
 		for _, p := range all {
@@ -44,9 +48,19 @@ func (k *Groups) put(all ...put) {
 		}
 		return
 	}
-	for _, p := range all {
-		k.queueOf(int(v.Map.Of([]byte(p.ID))), v).add(k, p)
+	for g, of := range byGroup(v, all) {
+		k.queueOf(g, v).add(k, of, first)
 	}
+}
+
+// byGroup divides puts among groups. Those of a group stay in their order.
+func byGroup(v *View, all []put) map[int][]put {
+	of := map[int][]put{}
+	for _, p := range all {
+		g := int(v.Map.Of([]byte(p.ID)))
+		of[g] = append(of[g], p)
+	}
+	return of
 }
 
 func (k *Groups) queueOf(g int, v *View) *queue {
@@ -61,10 +75,15 @@ func (k *Groups) queueOf(g int, v *View) *queue {
 	return q
 }
 
-func (q *queue) add(k *Groups, p put) {
+func (q *queue) add(k *Groups, of []put, first bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.waiting = append(q.waiting, p); !q.sending {
+	if first {
+		q.waiting = slices.Concat(of, q.waiting)
+	} else {
+		q.waiting = append(q.waiting, of...)
+	}
+	if !q.sending {
 		q.sending = true
 		go q.send(k)
 	}
@@ -78,7 +97,8 @@ func (q *queue) send(k *Groups) {
 			return
 		}
 		if left := k.putBatch(batch); len(left) > 0 {
-			time.AfterFunc(putPause, func() { k.put(left...) })
+			<-time.After(putPause)
+			k.enqueue(left, true)
 		}
 	}
 }
@@ -118,15 +138,9 @@ func (k *Groups) putBatch(batch []put) (left []put) {
 	}
 	v := k.view()
 	if v == nil {
-		return batch // which k.put refuses
+		return batch // which enqueue refuses
 	}
-	// By the present map they may be of several groups.
-	byGroup := map[int][]put{}
-	for _, p := range batch {
-		g := int(v.Map.Of([]byte(p.ID)))
-		byGroup[g] = append(byGroup[g], p)
-	}
-	for g, of := range byGroup {
+	for g, of := range byGroup(v, batch) { // By the present map they may be of several.
 		a, err := k.putPart(v, g, of)
 		for i, p := range of {
 			s := store.Stored{Err: err}

@@ -12,6 +12,13 @@ import (
 	"github.com/catfish-index/catfish/internal/store"
 )
 
+const (
+	// pageFeatures and pageBytes bound a page: a group has a page of each other group in memory.
+	pageFeatures, pageBytes = 4096, 2 << 20
+	// foundBytes is a feature in memory, besides its bytes.
+	foundBytes = 160
+)
+
 // op is what a group is asked for.
 type op string
 
