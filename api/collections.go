@@ -10,9 +10,11 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // collectionService implements catfish.v1.CollectionService.
@@ -37,7 +39,7 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	var st *store.Store
+	var st whole.Store
 	if err == nil {
 		st, err = s.ready()
 	}
@@ -49,9 +51,13 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 	if err == nil {
 		err = s.boxes.Host.CheckMemory()
 	}
-	var c *store.Collection
+	var c whole.Collection
+	var p *catfishv1.Collection
 	if err == nil {
-		c, err = st.CreateFeatures(name, o)
+		c, err = st.CreateFeatures(ctx, name, o)
+	}
+	if err == nil {
+		p, err = collectionOf(ctx, c)
 	}
 	if errors.Is(err, catfish.ErrOption) || errors.Is(err, store.ErrName) {
 		err = &fieldError{"name", ReasonBadField, err}
@@ -59,7 +65,7 @@ func (s *collectionService) Create(ctx context.Context, req *catfishv1.Collectio
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	return &catfishv1.CollectionServiceCreateResponse{Collection: collectionOf(c)}, nil
+	return &catfishv1.CollectionServiceCreateResponse{Collection: p}, nil
 }
 
 func optionsOf(req *catfishv1.CollectionServiceCreateRequest) (o store.CollectionOptions, err error) {
@@ -87,17 +93,21 @@ func optionsOf(req *catfishv1.CollectionServiceCreateRequest) (o store.Collectio
 	return o, nil
 }
 
-func collectionOf(c *store.Collection) *catfishv1.Collection {
+func collectionOf(ctx context.Context, c whole.Collection) (*catfishv1.Collection, error) {
+	n, err := c.Len(ctx)
+	if err != nil {
+		return nil, err
+	}
 	o := c.Options()
 	p := &catfishv1.Collection{
 		Name: names.Text(c.Name()), Kind: catfishv1.CollectionKind_COLLECTION_KIND_FEATURES,
 		Space: catfishv1.Space_SPACE_GEOGRAPHIC, Title: o.Title, Description: o.Description,
-		Count: uint64(c.Len()),
+		Count: uint64(n),
 	}
 	if o.Space == feature.Planar {
 		p.Space = catfishv1.Space_SPACE_PLANAR
 	}
-	return p
+	return p, nil
 }
 
 // boxesOf describes a collection of boxes.
@@ -113,7 +123,7 @@ func (s *features) boxesOf(name string) (*catfishv1.Collection, error) {
 
 // List returns a page of collections, without those that are still being
 // loaded.
-func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionServiceListRequest) (
+func (s *collectionService) List(ctx context.Context, req *catfishv1.CollectionServiceListRequest) (
 	*catfishv1.CollectionServiceListResponse, error,
 ) {
 	size := int(min(req.GetPageSize(), maxCollections))
@@ -128,7 +138,7 @@ func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionSer
 	if err != nil {
 		return nil, statusOf("", err)
 	}
-	kept := map[string]*store.Collection{}
+	kept := map[string]whole.Collection{}
 	all := s.boxes.Collections()
 	for _, c := range st.Collections() {
 		kept[c.Name()] = c
@@ -147,8 +157,12 @@ func (s *collectionService) List(_ context.Context, req *catfishv1.CollectionSer
 			break
 		}
 		last = name
-		if c := kept[name]; c != nil {
-			res.Collections = append(res.Collections, collectionOf(c))
+		if c, ok := kept[name]; ok {
+			p, err := collectionOf(ctx, c)
+			if err != nil {
+				return nil, failed(ctx, name, err)
+			}
+			res.Collections = append(res.Collections, p)
 		} else if c, err := s.boxesOf(name); err == nil {
 			res.Collections = append(res.Collections, c)
 		}
@@ -174,11 +188,15 @@ func (s *collectionService) Describe(ctx context.Context, req *catfishv1.Collect
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	d, err := c.Describe()
+	d, err := c.Describe(ctx)
 	if err != nil {
 		return nil, failed(ctx, name, err)
 	}
-	return described(&d, collectionOf(c)), nil
+	p, err := collectionOf(ctx, c)
+	if err != nil {
+		return nil, failed(ctx, name, err)
+	}
+	return described(&d, p), nil
 }
 
 // Drop removes a collection.
@@ -193,7 +211,7 @@ func (s *collectionService) Drop(ctx context.Context, req *catfishv1.CollectionS
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	ok, err := st.DropFeatures(name)
+	ok, err := st.DropFeatures(ctx, name)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %q", store.ErrUnknownCollection, name)
 	}
@@ -218,8 +236,11 @@ func (s *collectionService) Swap(ctx context.Context, req *catfishv1.CollectionS
 		return nil, statusOf(a, &fieldError{"other", ReasonBadField, errors.New("is the same as name")})
 	}
 	st, err := s.ready()
+	if err == nil && st.Several() {
+		err = fmt.Errorf("%w: swapping names, which is at one moment for all clients", fault.ErrSeveralGroups)
+	}
 	if err == nil {
-		err = st.Swap(ctx, a, b)
+		err = st.Own().Swap(ctx, a, b)
 	}
 	if err != nil {
 		return nil, failed(ctx, a, err)

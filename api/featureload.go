@@ -13,7 +13,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/limits"
-	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Uploads of features
@@ -43,7 +43,7 @@ const (
 type featureUpload struct {
 	*featureService
 	ctx     context.Context
-	c       *store.Collection
+	c       whole.Collection
 	name    string
 	strict  bool
 	account *limits.Account

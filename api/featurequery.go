@@ -9,17 +9,18 @@ import (
 	"github.com/catfish-index/catfish/internal/feature/filter"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // queryOf converts a Query in a field of a request, and checks its area and
 // filter by preparing them. Its error is a *fieldError.
-func queryOf(c *store.Collection, field string, p *catfishv1.Query) (store.Query, error) {
+func queryOf(c whole.Collection, field string, p *catfishv1.Query) (store.Query, error) {
 	_, q, err := prepared(c, field, p)
 	return q, err
 }
 
 // prepared is queryOf, with the query ready for its collection.
-func prepared(c *store.Collection, field string, p *catfishv1.Query) (*store.Prepared, store.Query, error) {
+func prepared(c whole.Collection, field string, p *catfishv1.Query) (*store.Prepared, store.Query, error) {
 	q, err := decoded(c, field, p)
 	if err != nil {
 		return nil, q, err
@@ -32,7 +33,7 @@ func prepared(c *store.Collection, field string, p *catfishv1.Query) (*store.Pre
 }
 
 // decoded is queryOf without the checks that preparing makes.
-func decoded(c *store.Collection, field string, p *catfishv1.Query) (q store.Query, err error) {
+func decoded(c whole.Collection, field string, p *catfishv1.Query) (q store.Query, err error) {
 	q.Filter = p.GetFilter()
 	if q.Relation, err = relationOf(field+".relation", p.GetRelation()); err != nil {
 		return q, err
@@ -100,6 +101,13 @@ func (s *featureService) Count(ctx context.Context, req *catfishv1.FeatureServic
 	p := s.pacer(ctx)
 	defer p.end()
 	q.Pace, q.Hold = p.pace, searching(ctx)
+	if c.Several() {
+		n, err := c.Count(ctx, q.Query)
+		if err != nil {
+			return nil, failed(ctx, name, err)
+		}
+		return &catfishv1.FeatureServiceCountResponse{Count: uint64(n)}, nil
+	}
 	var n uint64
 	if err := search(ctx, c, q, func(*store.Found) (bool, error) { n++; return true, nil }); err != nil {
 		return nil, failed(ctx, name, err)

@@ -12,13 +12,14 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // buffers are reused by searches.
 var buffers = sync.Pool{New: func() any { return new(store.Buffer) }}
 
 // search calls yield with each feature that a query finds.
-func search(ctx context.Context, c *store.Collection, p *store.Prepared, yield func(*store.Found) (more bool, err error)) error {
+func search(ctx context.Context, c whole.Collection, p *store.Prepared, yield func(*store.Found) (more bool, err error)) error {
 	b := buffers.Get().(*store.Buffer)
 	defer buffers.Put(b)
 	return c.SearchWith(ctx, p, b, yield)
@@ -35,34 +36,34 @@ type features struct {
 }
 
 // ready returns the store, once it is loaded.
-func (s *features) ready() (*store.Store, error) {
+func (s *features) ready() (whole.Store, error) {
 	if st := s.store.Load(); st != nil {
-		return st, nil
+		return whole.Of(st, s.options.groups), nil
 	}
-	return nil, fmt.Errorf("api: the server has yet to load its features: %w", catfish.ErrNotReady)
+	return whole.Store{}, fmt.Errorf("api: the server has yet to load its features: %w", catfish.ErrNotReady)
 }
 
 // collection finds the collection in a field of a request. The error is a status.
-func (s *features) collection(ctx context.Context, field, name string) (*store.Collection, error) {
+func (s *features) collection(ctx context.Context, field, name string) (whole.Collection, error) {
 	if err := checkName(field, name); err != nil {
-		return nil, statusOf("", err)
+		return whole.Collection{}, statusOf("", err)
 	}
 	c, err := s.find(ctx, name)
 	if err != nil {
-		return nil, statusOf(name, err)
+		return c, statusOf(name, err)
 	}
 	return c, nil
 }
 
-func (s *features) find(ctx context.Context, name string) (*store.Collection, error) {
+func (s *features) find(ctx context.Context, name string) (whole.Collection, error) {
 	// The deadline may have passed while the call was queued. A write must then
 	// not happen.
 	if err := context.Cause(ctx); err != nil {
-		return nil, err
+		return whole.Collection{}, err
 	}
 	st, err := s.ready()
 	if err != nil {
-		return nil, err
+		return whole.Collection{}, err
 	}
 	c, err := st.Collection(name)
 	if errors.Is(err, store.ErrUnknownCollection) && slices.Contains(s.boxes.Collections(), name) {

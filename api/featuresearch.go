@@ -11,6 +11,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Fields of FeatureServiceSearchResponse besides the features.
@@ -23,7 +24,7 @@ const (
 type featureSearch struct {
 	*featureService
 	ctx    context.Context
-	c      *store.Collection
+	c      whole.Collection
 	req    *catfishv1.FeatureServiceSearchRequest
 	stream grpc.ServerStream
 	q      *store.Prepared
@@ -131,6 +132,9 @@ func (r *featureSearch) collect() error {
 // inPages sends a batch before it looks for the next.
 func (r *featureSearch) inPages(p *pacer) error {
 	r.q.After = r.after.id
+	if r.c.Several() {
+		return r.inOne()
+	}
 	for {
 		before, cut := r.answer.n, false
 		if r.limit > 0 {
@@ -160,6 +164,27 @@ func (r *featureSearch) inPages(p *pacer) error {
 		}
 		r.q.After = r.last
 	}
+}
+
+// inOne is inPages of several groups: what they have found is in this member's memory, and may
+// wait for the client.
+func (r *featureSearch) inOne() error {
+	if r.limit > 0 {
+		r.q.Limit = r.limit + 1
+	}
+	return search(r.ctx, r.c, r.q, func(f *store.Found) (bool, error) {
+		if r.answer.n == r.limit && r.limit > 0 {
+			r.more = true
+			return false, nil
+		}
+		if r.answer.n > 0 && r.answer.fullBatch() {
+			if err := r.answer.send(r.ctx, r.stream); err != nil {
+				return false, err
+			}
+		}
+		r.last = string(f.ID)
+		return true, r.answer.add(r.ctx, f)
+	})
 }
 
 func tooManyFeatures(most int) error {

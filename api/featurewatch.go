@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 const (
@@ -39,7 +40,7 @@ type featureWatch struct {
 	ctx    context.Context
 	stream grpc.ServerStream
 	req    *catfishv1.FeatureServiceWatchRequest
-	f      store.Follower
+	f      *whole.Follower
 	budget *limits.Budget
 	sel    selection
 	bytes  int64 // held in addition to the batch
@@ -72,7 +73,7 @@ func (s *featureService) Watch(req *catfishv1.FeatureServiceWatchRequest,
 }
 
 // begin creates the watcher.
-func (r *featureWatch) begin(c *store.Collection, account *limits.Account) (err error) {
+func (r *featureWatch) begin(c whole.Collection, account *limits.Account) (err error) {
 	areas := r.req.GetAreas()
 	switch {
 	case len(areas) == 0:
@@ -86,13 +87,15 @@ func (r *featureWatch) begin(c *store.Collection, account *limits.Account) (err 
 	if r.sel, err = selectionOf(r.req.GetSelection()); err != nil {
 		return err
 	}
-	w, err := c.Watch(r.ctx, store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()})
-	if err != nil {
+	o := store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()}
+	if r.f, err = c.Follow(r.ctx, o, r.boxes.Host, sourceOf(r.ctx)); err != nil {
 		return err
 	}
-	r.f = store.Follower{Watcher: w, Slots: r.boxes.Host, Source: sourceOf(r.ctx), At: w.Revision()}
-	if err = r.add(c, areas, account); err != nil {
-		w.Close()
+	if err = r.add(c, areas, account); err == nil {
+		err = r.f.Start(r.ctx)
+	}
+	if err != nil {
+		r.f.Close()
 	}
 	return err
 }
@@ -107,7 +110,7 @@ func (r *featureWatch) count(account *limits.Account, watchers, areas int64) err
 }
 
 // add adds the areas to the watcher. Each is prepared once, in its own step.
-func (r *featureWatch) add(c *store.Collection, areas []*catfishv1.WatchedArea, account *limits.Account) error {
+func (r *featureWatch) add(c whole.Collection, areas []*catfishv1.WatchedArea, account *limits.Account) error {
 	p := r.pacer(r.ctx)
 	defer p.end()
 	names := make(map[string]struct{}, len(areas))
@@ -268,7 +271,7 @@ func (r *featureWatch) resumable(err error) error {
 		err = why
 	}
 	// The watcher reports that its collection was dropped.
-	if errors.Is(err, store.ErrUnknownCollection) || store.SearchAgain(err) || r.f.At == 0 {
+	if errors.Is(err, store.ErrUnknownCollection) || store.SearchAgain(err) || r.f == nil || r.f.At == 0 {
 		return err
 	}
 	return &watchError{r.f.At, err}

@@ -12,7 +12,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/kv"
-	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // featureService implements catfish.v1.FeatureService; the calls are in the
@@ -30,7 +30,7 @@ type encoded struct {
 }
 
 // encode checks a feature in a field of a request. Its error is a *fieldError.
-func encode(c *store.Collection, field string, p *catfishv1.Feature) (e encoded, err error) {
+func encode(c whole.Collection, field string, p *catfishv1.Feature) (e encoded, err error) {
 	if p == nil {
 		return e, &fieldError{field, ReasonBadField, errMissing}
 	}

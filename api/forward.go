@@ -21,10 +21,12 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/door"
 	"github.com/catfish-index/catfish/internal/fault"
 	failures "github.com/catfish-index/catfish/internal/status"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // A secondary forwards calls to the primary of its group, over streams between members
@@ -38,7 +40,8 @@ import (
 // forwarder sends calls to the primary.
 type forwarder struct {
 	*door.Group
-	calls *gate
+	groups *whole.Groups // nil: the group has the whole store
+	calls  *gate
 
 	mu sync.Mutex
 	cc *grpc.ClientConn // to the primary, at
@@ -66,22 +69,24 @@ func (relay) Unmarshal(data mem.BufferSlice, m any) error {
 }
 
 // ofAny reports whether a call is for this member, whatever it is: it only reads, and says so.
-func ofAny(ctx context.Context, method string) bool {
+// Of several groups all primaries are asked.
+func (f *forwarder) ofAny(ctx context.Context, method string) bool {
 	if isFree(method) {
 		return true
+	}
+	if f.groups.Several() {
+		return false
 	}
 	md, _ := metadata.FromIncomingContext(ctx)
 	any := md.Get(door.ReadFrom)
 	return len(any) > 0 && any[0] == door.ReadAny && reads(method)
 }
 
-// whole refuses calls if the member's group has a part of a store.
+// whole refuses calls about boxes if several groups have the store together: this one would
+// answer about its part.
 func (f *forwarder) whole(method string) error {
-	if isFree(method) {
-		return nil
-	}
-	if err := f.Whole(); err != nil {
-		return statusOf("", err)
+	if strings.HasPrefix(method, "/"+catfishv1.CatfishService_ServiceDesc.ServiceName+"/") && f.groups.Several() {
+		return statusOf("", fmt.Errorf("%w: boxes over gRPC", fault.ErrSeveralGroups))
 	}
 	return nil
 }
@@ -200,7 +205,7 @@ func (f *forwarder) unary(ctx context.Context, req any, info *grpc.UnaryServerIn
 	if err := f.whole(info.FullMethod); err != nil {
 		return nil, err
 	}
-	if ofAny(ctx, info.FullMethod) {
+	if f.ofAny(ctx, info.FullMethod) {
 		return next(ctx, req)
 	}
 	for until := f.Until(); ; {
@@ -255,7 +260,7 @@ func (f *forwarder) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServe
 	if err := f.whole(info.FullMethod); err != nil {
 		return err
 	}
-	if ofAny(ss.Context(), info.FullMethod) {
+	if f.ofAny(ss.Context(), info.FullMethod) {
 		return next(srv, ss)
 	}
 	cc, of, end, err := f.to(ss.Context(), f.Until())

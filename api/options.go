@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // DefaultCollection is the collection that an empty name refers to.
@@ -78,6 +79,7 @@ type options struct {
 	featuresLater   bool
 	keys            *access.Keys
 	group           *door.Group
+	groups          *whole.Groups
 	watchProgress   time.Duration
 }
 
@@ -141,6 +143,11 @@ func WithKeys(keys *server.Keys) Option {
 // scheduling slots with long calls. Those by credentials of WithGRPC would not.
 func WithTLS(t *tls.Config) Option {
 	return func(o *options) { o.tls = t }
+}
+
+// WithGroups says which groups may have the store together. For packages of this module.
+func WithGroups(k *whole.Groups) Option {
+	return func(o *options) { o.groups = k }
 }
 
 // WithGroup makes the server a door of a member's group: calls at a secondary are forwarded

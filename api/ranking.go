@@ -10,6 +10,7 @@ import (
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // ranking orders the features that a search finds by distance, then by id.
@@ -41,7 +42,7 @@ func (a *ranked) compare(b *ranked) int {
 const rankedBytes = 64
 
 // from sets the point in a field of a request.
-func (k *ranking) from(c *store.Collection, field string, p *catfishv1.Point) (err error) {
+func (k *ranking) from(c whole.Collection, field string, p *catfishv1.Point) (err error) {
 	if p == nil {
 		return &fieldError{field, ReasonBadField, errMissing}
 	}
@@ -52,7 +53,7 @@ func (k *ranking) from(c *store.Collection, field string, p *catfishv1.Point) (e
 }
 
 // search looks at every feature that q finds, and has the answer at the end.
-func (k *ranking) search(ctx context.Context, c *store.Collection, q *store.Prepared) error {
+func (k *ranking) search(ctx context.Context, c whole.Collection, q *store.Prepared) error {
 	err := search(ctx, c, q, func(f *store.Found) (bool, error) {
 		f.Distance = k.origin.Distance(&f.View)
 		r := ranked{distance: f.Distance, id: string(f.ID)}

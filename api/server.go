@@ -95,7 +95,7 @@ func NewServer(b Backend, opts ...Option) *Server {
 		secure = append(secure, grpc.Creds(credentials.NewTLS(t)))
 	}
 	if o.group != nil {
-		s.forward = &forwarder{Group: o.group, calls: s.calls}
+		s.forward = &forwarder{Group: o.group, groups: o.groups, calls: s.calls}
 		forwarding = append(forwarding, grpc.ChainUnaryInterceptor(s.forward.unary), grpc.ChainStreamInterceptor(s.forward.stream))
 		refusing = append(refusing, grpc.ChainUnaryInterceptor(s.forward.refuseUnary), grpc.ChainStreamInterceptor(s.forward.refuseStream))
 	}

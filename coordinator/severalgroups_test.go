@@ -8,12 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
-
-	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/catfish/daemon"
 	"github.com/catfish-index/catfish/catfish/model"
@@ -97,48 +91,17 @@ func TestSeveralGroups(t *testing.T) {
 		if has.Len() != want || want == 0 {
 			t.Errorf("group %d has %d features, want %d", i, has.Len(), want)
 		}
-		a, err := http.Get("http://" + g["n1"].at.HTTP + "/collections/places/items")
+		a, err := http.Get("http://" + g["n1"].at.HTTP + "/readyz")
 		if err != nil {
-			t.Fatal(err)
-		}
-		if a.Body.Close(); a.StatusCode != http.StatusNotImplemented {
-			t.Errorf("HTTP of a part of a store: %s", a.Status)
-		}
-		if a, err = http.Get("http://" + g["n1"].at.HTTP + "/readyz"); err != nil {
 			t.Fatal(err)
 		}
 		if a.Body.Close(); a.StatusCode != http.StatusOK {
 			t.Errorf("readiness of a part of a store: %s", a.Status)
 		}
 	}
-	refusedOverGRPC(t, groups[0]["n2"]) // a secondary does not forward, either
-	refusedOverGRPC(t, groups[1]["n1"])
 	groups[0]["n1"].close() // hands over
 	put(200, 300)
 	count(300)
-}
-
-// refusedOverGRPC asks a member for features and boxes, of which it has a part.
-func refusedOverGRPC(t *testing.T, m *member) {
-	t.Helper()
-	cc, err := grpc.NewClient("passthrough:///"+m.at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cc.Close()
-	places := catfishv1.NewFeatureServiceClient(cc)
-	_, one := places.Get(t.Context(), &catfishv1.FeatureServiceGetRequest{Collection: "places", Id: "1"})
-	found, err := places.Search(t.Context(), &catfishv1.FeatureServiceSearchRequest{Collection: "places"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, many := found.Recv()
-	_, boxes := catfishv1.NewCatfishServiceClient(cc).Stats(t.Context(), &catfishv1.StatsRequest{})
-	for what, err := range map[string]error{"get": one, "search": many, "statistics of boxes": boxes} {
-		if status.Code(err) != codes.Unimplemented {
-			t.Errorf("%s at %s: %v", what, m.at.GRPC, err)
-		}
-	}
 }
 
 // A map is made before its groups are, and once.

@@ -188,9 +188,11 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 	case m == nil:
 		return nil
 	}
-	if _, err := m.Find(d.o.Group.Name); errors.Is(err, placement.ErrUnknown) && was == nil {
+	me, err := m.Find(d.o.Group.Name)
+	if errors.Is(err, placement.ErrUnknown) && was == nil {
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
 	groups, err := node.Groups(ctx, d.group.coord)
@@ -209,7 +211,10 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 	if was == nil || was.Version != is.Version {
 		d.log.Info("the map of groups", "version", is.Version, "epoch", is.Epoch, "groups", len(is.Groups), "moves", len(m.Moves))
 	}
-	if err := d.group.mover.Learn(m, began, func() { d.group.cluster.Store(is) }); err != nil {
+	if err := d.group.mover.Learn(m, began, func() {
+		d.group.cluster.Store(is)
+		d.group.view.Store(viewOf(m, me, groups))
+	}); err != nil {
 		return err
 	}
 	return d.group.store.Retake()

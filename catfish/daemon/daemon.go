@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/certs"
 	"github.com/catfish-index/catfish/internal/quietlog"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Daemon is a server with its services. The methods are safe for concurrent use.
@@ -26,6 +27,7 @@ type Daemon struct {
 	certs *certs.Server     // nil: gRPC and HTTP without TLS
 	seen  observed
 	group group
+	whole *whole.Groups // nil: in no group
 
 	services []*service
 	loaded   []func(*server.Store) // called with the store once it is loaded
@@ -105,7 +107,7 @@ func (d *Daemon) open() (err error) {
 		d.srv.SetGroup(d.startingHello)
 	}
 	d.addrs.Server, d.o.Server.MemoryLimit = d.srv.Addr(), d.srv.MemoryLimit()
-	for _, open := range []func() error{d.observe, d.openGRPC, d.openHTTP, d.openMoves} {
+	for _, open := range []func() error{d.observe, d.openGroups, d.openGRPC, d.openHTTP, d.openMoves} {
 		if err := open(); err != nil {
 			return err
 		}

@@ -18,10 +18,6 @@ func (d *Daemon) door(kind uint16) *door.Group {
 			return n != nil && n.Serves()
 		},
 		Primary: d.primaryAddr,
-		Part: func() bool {
-			c := d.group.cluster.Load()
-			return c != nil && len(c.Groups) > 1
-		},
 		Connect: func(ctx context.Context, addr string) (net.Conn, error) { return d.dialStream(ctx, addr, kind) },
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/whole"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
@@ -122,8 +123,9 @@ type group struct {
 	node  atomic.Pointer[node.Node] // nil: it has not joined
 	// cluster is the map of several groups, nil: this one has a store of its own.
 	cluster atomic.Pointer[wire.Cluster]
-	mover   *mover.Mover  // set when joined is closed
-	store   *server.Store // the same
+	mover   *mover.Mover               // set when joined is closed
+	store   *server.Store              // the same
+	view    atomic.Pointer[whole.View] // the map, for HTTP and gRPC
 	joined  chan struct{}
 	reading sync.Mutex    // held while the map is read
 	reread  chan struct{} // has an element when the map is to be read

@@ -27,7 +27,7 @@ func (d *Daemon) openGRPC() error {
 	}
 	g := api.NewServer(api.ServerBackend(d.srv), api.WithKeys(d.o.Server.Keys), api.WithTLS(d.tls()), api.WithGRPC(opts...),
 		api.WithMaxAnswerBytes(d.o.callBytes()), api.WithMaxLoadBytes(d.srv.MemoryLimit()/limits.UploadsPart),
-		api.WithMaxResults(d.srv.MaxResults()), api.WithFeaturesLater(), api.WithGroup(d.door(wire.StreamGRPC)))
+		api.WithMaxResults(d.srv.MaxResults()), api.WithFeaturesLater(), api.WithGroup(d.door(wire.StreamGRPC)), api.WithGroups(d.whole))
 	d.srv.ShowBudgets(g.Budgets)
 	d.seen.register(g)
 	d.loaded = append(d.loaded, g.ServeFeatures)

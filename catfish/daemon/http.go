@@ -24,7 +24,7 @@ func (d *Daemon) openHTTP() error {
 	w := web.Options{
 		Title: o.Title, Description: o.Description, URL: o.URL, Origin: o.Origin, Time: o.Time, Basemap: web.Basemap(o.Basemap),
 		TileCacheBytes: o.TileBytes, Keys: d.o.Server.Keys, Ready: d.ready, Observe: d.request, Logger: d.log,
-		Group: d.door(wire.StreamHTTP),
+		Group: d.door(wire.StreamHTTP), Groups: d.whole,
 	}
 	w.Share(d.o.callBytes())
 	if o.engine != nil {

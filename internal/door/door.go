@@ -56,20 +56,9 @@ type Group struct {
 	Primary func() string
 	// Connect opens a stream to the service of a member.
 	Connect func(ctx context.Context, addr string) (net.Conn, error)
-	// Part reports whether other groups have the rest of the store; nil: none do.
-	Part func() bool
 	// Patience is how long a request waits for a primary before it is refused, 0:
 	// DefaultPatience.
 	Patience time.Duration
-}
-
-// Whole is fault.ErrSeveralGroups if the group has a part of a store: HTTP and gRPC would
-// answer about that part alone. A nil Group has all.
-func (g *Group) Whole() error {
-	if g == nil || g.Part == nil || !g.Part() {
-		return nil
-	}
-	return fmt.Errorf("%w: HTTP and gRPC; Go clients and the command line ask all groups", fault.ErrSeveralGroups)
 }
 
 // Until is when a request that comes now waits no longer.

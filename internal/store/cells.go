@@ -39,10 +39,10 @@ func (c *Collection) CountCells(ctx context.Context, g *rstar.Grid, pace func() 
 	return true, nil
 }
 
-// ReadFound calls yield with the features that ids of the tree's objects lead to,
-// until it returns false. A feature is valid until yield returns. Expired features
+// ReadFound calls yield with the features that ids of the tree's objects lead to, by the
+// index of the id, until it returns false. A feature is valid until yield returns. Expired features
 // are left out. ErrPaused: the ids are older than a second, and no longer valid.
-func (c *Collection) ReadFound(ctx context.Context, ids []uint64, pace func() error, yield func(f *Found) (more bool, err error)) error {
+func (c *Collection) ReadFound(ctx context.Context, ids []uint64, pace func() error, yield func(i int, f *Found) (more bool, err error)) error {
 	if err := c.use(); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *Collection) ReadFound(ctx context.Context, ids []uint64, pace func() er
 		if !ok {
 			continue
 		}
-		if more, err := yield(&b.found); !more || err != nil {
+		if more, err := yield(j, &b.found); !more || err != nil {
 			return err
 		}
 	}

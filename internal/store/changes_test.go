@@ -301,7 +301,7 @@ func TestCountCellsOfCollection(t *testing.T) {
 		t.Errorf("%d features, %d alone", total, len(only))
 	}
 	read := 0
-	err = c.ReadFound(t.Context(), only, nil, func(f *Found) (bool, error) {
+	err = c.ReadFound(t.Context(), only, nil, func(_ int, f *Found) (bool, error) {
 		if p := f.View.Geometry().(orb.Point); p != at[string(f.ID)] {
 			t.Errorf("%s at %v, want %v", f.ID, p, at[string(f.ID)])
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Areas of events
@@ -53,7 +54,7 @@ const (
 )
 
 // followed returns the areas to follow, by name, and holds memory for them.
-func (q *request) followed(c *store.Collection) (map[string]*store.Query, error) {
+func (q *request) followed(c whole.Collection) (map[string]*store.Query, error) {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer q.turns.End()
 	q.params.later = true
@@ -88,7 +89,7 @@ func (q *request) followed(c *store.Collection) (map[string]*store.Query, error)
 			return nil, err
 		}
 		s := &specs[i]
-		a, err := s.followed(c, &common, filters)
+		a, err := q.followedArea(s, c, &common, filters)
 		if err == nil && all[s.Name] != nil {
 			err = badArea("there are two of that name")
 		}
@@ -105,7 +106,7 @@ func (q *request) followed(c *store.Collection) (map[string]*store.Query, error)
 }
 
 // followedBox is the area of parameter bbox, or the whole world.
-func (q *request) followedBox(c *store.Collection) (map[string]*store.Query, error) {
+func (q *request) followedBox(c whole.Collection) (map[string]*store.Query, error) {
 	query, err := q.conditions(c, "bbox", "lastEventId", "areas")
 	if err != nil {
 		return nil, err
@@ -179,9 +180,9 @@ func badArea(format string, args ...any) error {
 	return &statusError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// followed prepares the area, with the common conditions. filters has the filters already
+// followedArea prepares an area, with the common conditions. filters has the filters already
 // prepared for other areas.
-func (s *areaSpec) followed(c *store.Collection, common *store.Query, filters map[string]*filter.Program) (*store.Query, error) {
+func (q *request) followedArea(s *areaSpec, c whole.Collection, common *store.Query, filters map[string]*filter.Program) (*store.Query, error) {
 	if s.Name == "" || len(s.Name) > maxAreaName {
 		return nil, badArea("an area is called %.200q, want a name of 1 to %d bytes", s.Name, maxAreaName)
 	}
@@ -189,28 +190,29 @@ func (s *areaSpec) followed(c *store.Collection, common *store.Query, filters ma
 	if err != nil {
 		return nil, err
 	}
-	q := store.Query{Area: area, Filter: common.Filter, Where: common.Where}
+	all := store.Query{Area: area, Filter: common.Filter, Where: common.Where}
 	if len(s.Filter) == 0 || string(s.Filter) == "null" {
-		return &q, nil
+		return &all, nil
 	}
 	if filters[string(s.Filter)] == nil {
-		p := params{later: true, all: []param{{name: "filter", value: string(s.Filter)}, {name: "filter-lang", value: langJSON}}, taken: make([]bool, 2)}
+		p := params{later: true, all: []param{{name: "filter", value: string(s.Filter)}, {name: "filter-lang", value: langJSON}}, taken: make([]bool, 2), described: q.params.described}
 		var text string
 		if json.Unmarshal(s.Filter, &text) == nil {
 			p.all[0].value, p.all[1].value = text, langText
 		}
 		own := store.Query{Area: area} // An area in the filter is a second one, beside it.
-		if err = p.filter(c, &own); err != nil {
+		if err = p.filter(q.ctx, c, &own); err != nil {
 			return nil, err
 		}
+		q.params.described = p.described
 		filters[string(s.Filter)] = common.Where.And(own.Where)
 	}
-	q.Where = filters[string(s.Filter)]
-	return &q, nil
+	all.Where = filters[string(s.Filter)]
+	return &all, nil
 }
 
 // area is the geographic area of the spec.
-func (s *areaSpec) area(c *store.Collection) (*store.Area, error) {
+func (s *areaSpec) area(c whole.Collection) (*store.Area, error) {
 	shapes := 0
 	for _, is := range []bool{s.BBox != nil, s.Point != nil, s.Geometry != nil} {
 		if is {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Many features at once
@@ -72,7 +73,7 @@ func (q *request) post() error {
 // upload is a POST of features.
 type upload struct {
 	*request
-	c       *store.Collection
+	c       whole.Collection
 	expires int64
 	split   splitter
 	buffer  int64 // size of its buffer

@@ -8,6 +8,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // conformsTo are the conformance classes of this server.
@@ -110,8 +111,8 @@ type spatial struct {
 const crs84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 
 // aboutOf describes a collection.
-func (q *request) aboutOf(c *store.Collection) (about, store.Description, error) {
-	d, err := c.Describe()
+func (q *request) aboutOf(c whole.Collection) (about, store.Description, error) {
+	d, err := c.Describe(q.ctx)
 	if err != nil {
 		return about{}, d, err
 	}
@@ -159,12 +160,12 @@ func firstPageMisleads(d *store.Description) bool {
 }
 
 // served are the collections that the request's key may read, by name.
-func (q *request) served() ([]*store.Collection, error) {
+func (q *request) served() ([]whole.Collection, error) {
 	st, err := q.ready()
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(st.Collections(), func(c *store.Collection) bool {
+	return slices.DeleteFunc(st.Collections(), func(c whole.Collection) bool {
 		return c.Options().Space != feature.Geographic || q.may(c.Name(), access.Read) != nil
 	}), nil
 }
@@ -185,7 +186,7 @@ func (q *request) collections() error {
 	p := &limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	defer p.End()
 	for i, c := range served {
-		if i > 0 { // One description takes up to a millisecond.
+		if i > 0 && !c.Several() { // One description takes up to a millisecond.
 			if err := p.Pause(); err != nil {
 				return err
 			}

@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"github.com/catfish-index/catfish/internal/access"
-	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/web/tile"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Counts of features by cells, for clusters and heat maps (tile.Builder.Counts): the
@@ -90,7 +90,7 @@ func (p *params) zoom() (int, error) {
 }
 
 // counted is tile.Builder.Counts. Few run at a time, as with drawings: the memory is the same.
-func (q *request) counted(c *store.Collection, area *[4]float64, zoom int, o tile.Options) (cells []tile.Cell, sampled int, err error) {
+func (q *request) counted(c whole.Collection, area *[4]float64, zoom int, o tile.Options) (cells []tile.Cell, sampled int, err error) {
 	p := q.pacer(&o)
 	defer p.End()
 	stopped := q.bounded(q.ctx, func() {

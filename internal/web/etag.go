@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // The ETag of a feature is its revision, which is unique among the states of a
@@ -12,16 +14,21 @@ import (
 //	"r4711"            as GeoJSON
 //	"r4711-html"       as a page
 //	"r4711-html-gzip"  as a page, compressed
+//	"r4711.2"          of the second of several groups, each of which counts its own
 //
 // Strong tags of different bytes differ, so each coding has its own (RFC 9110 section
 // 8.8.3.3). If-Match names states that a write may replace. There all forms mean the
 // same state, because a client does not choose how its answer was compressed.
 
-func etag(revision uint64, html bool) string {
-	if html {
-		return `"r` + strconv.FormatUint(revision, 10) + `-html"`
+func etag(c whole.Collection, id string, revision uint64, html bool) string {
+	tag := `"r` + strconv.FormatUint(revision, 10)
+	if g := c.GroupOf(id); g > 0 {
+		tag += "." + strconv.Itoa(g)
 	}
-	return `"r` + strconv.FormatUint(revision, 10) + `"`
+	if html {
+		return tag + `-html"`
+	}
+	return tag + `"`
 }
 
 // tags returns the entity tags of a header, and whether the header is *.

@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Events of an area (package store, watch.go)
@@ -37,9 +38,9 @@ const (
 // following is one client that follows an area, or several named areas.
 type following struct {
 	*eventWriter
-	c        *store.Collection
+	c        whole.Collection
 	areas    map[string]*store.Query // by name; a single area may have none
-	follower store.Follower
+	follower *whole.Follower
 	at       position // the client has, or will have, all events up to it
 	begun    position // where it began
 }
@@ -108,13 +109,16 @@ func (q *request) lastEvent() (p position, err error) {
 // does not have the position, the watch starts now, and lost is the reason.
 func (f *following) watch() (lost, err error) {
 	from := store.WatchOptions{From: f.at.revision, History: f.at.history}
-	if from.From == 0 && f.at.history != 0 {
+	switch {
+	case f.c.Several():
+		lost, from = errNoPosition, store.WatchOptions{}
+	case from.From == 0 && f.at.history != 0:
 		lost = errors.New("revision 0 is before all writes") // Watch takes 0 for now.
 	}
-	w, err := f.c.Watch(f.ctx, from)
+	w, err := f.c.Follow(f.ctx, from, f.host, f.source)
 	if store.SearchAgain(err) {
 		lost = err
-		w, err = f.c.Watch(f.ctx, store.WatchOptions{})
+		w, err = f.c.Follow(f.ctx, store.WatchOptions{}, f.host, f.source)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +134,11 @@ func (f *following) watch() (lost, err error) {
 		}
 	}
 	f.turns.End()
-	f.follower = store.Follower{Watcher: w, Slots: f.host, Source: f.source, At: w.Revision()}
+	if err := w.Start(f.ctx); err != nil {
+		w.Close()
+		return nil, err
+	}
+	f.follower = w
 	next := f.at.next
 	if f.areas[next.name] == nil || w.Revision() != f.at.revision {
 		next = mark{} // another area, or another revision: repeat an event rather than lose one
@@ -138,6 +146,17 @@ func (f *following) watch() (lost, err error) {
 	f.at = position{w.Revision(), w.History(), next}
 	f.begun = f.at
 	return lost, nil
+}
+
+// errNoPosition: a client of several groups does not know what it has missed.
+var errNoPosition = errors.New("the watch begins now: events of several groups have no ids to resume from")
+
+// id is that of the last event; empty: of several groups.
+func (f *following) id() string {
+	if f.c.Several() {
+		return ""
+	}
+	return f.at.String()
 }
 
 // gather waits for events, at most eventsInterval. It returns when there is something
@@ -197,7 +216,7 @@ func (f *following) changed(e *store.Event) error {
 	if g == nil {
 		g = e.Old
 	}
-	return f.event(e.Kind.String(), f.at.String(), func(b []byte) []byte {
+	return f.event(e.Kind.String(), f.id(), func(b []byte) []byte {
 		b = appendFeature(b, g)
 		b = append(b[:len(b)-1], `,"revision":`...)
 		b = strconv.AppendUint(b, e.Revision, 10)
@@ -213,7 +232,7 @@ func (f *following) changed(e *store.Event) error {
 
 // progress writes the position up to which there were no other events.
 func (f *following) progress() error {
-	return f.event("progress", f.at.String(), func(b []byte) []byte {
+	return f.event("progress", f.id(), func(b []byte) []byte {
 		return append(strconv.AppendUint(append(b, `{"revision":`...), f.at.revision, 10), '}')
 	})
 }
@@ -224,7 +243,7 @@ func (f *following) reset(why error) error {
 	if err != nil {
 		return err
 	}
-	return f.event("reset", f.at.String(), func(b []byte) []byte {
+	return f.event("reset", f.id(), func(b []byte) []byte {
 		b = append(append(b, `{"reason":`...), text...)
 		return append(strconv.AppendUint(append(b, `,"revision":`...), f.at.revision, 10), '}')
 	})

@@ -6,6 +6,7 @@ import (
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // feature answers with one feature.
@@ -36,7 +37,7 @@ func (q *request) feature() error {
 		return err
 	}
 	q.mayBeKept("no-cache")
-	if q.unchanged(etag(revision, html)) {
+	if q.unchanged(etag(c, id, revision, html)) {
 		return nil
 	}
 	links := append(q.selfAndAlternate(html, typeGeoJSON, "collections", c.Name(), "items", id),
@@ -52,6 +53,6 @@ func (q *request) feature() error {
 	return q.send(http.StatusOK, typeGeoJSON, b)
 }
 
-func noFeature(c *store.Collection, id string) error {
+func noFeature(c whole.Collection, id string) error {
 	return query.NoFeature(c.Name(), id)
 }

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"context"
 	"errors"
 
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/web/cql2"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Filters (Part 3)
@@ -20,7 +22,7 @@ const (
 )
 
 // filter takes the filter's parameters, and adds them to the query.
-func (p *params) filter(c *store.Collection, q *store.Query) error {
+func (p *params) filter(ctx context.Context, c whole.Collection, q *store.Query) error {
 	parse := cql2.Parse
 	switch lang, ok := p.take("filter-lang"); {
 	case lang == langJSON:
@@ -35,7 +37,7 @@ func (p *params) filter(c *store.Collection, q *store.Query) error {
 	if !ok {
 		return nil
 	}
-	d, err := c.Schema()
+	d, err := p.schema(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -48,6 +50,18 @@ func (p *params) filter(c *store.Collection, q *store.Query) error {
 		q.Area, q.Relation = f.Area, f.Relation
 	}
 	return nil
+}
+
+// schema is the collection's, asked for once.
+func (p *params) schema(ctx context.Context, c whole.Collection) (*store.Description, error) {
+	if p.described == nil {
+		d, err := c.Schema(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.described = &d
+	}
+	return p.described, nil
 }
 
 // placeOf is the place of an error in a filter: a column of a text, or a pointer in

@@ -126,6 +126,9 @@ func (q *request) forward(p resource) (here bool, err error) {
 
 // readsAny reports whether the client wants what this member has.
 func (q *request) readsAny() bool {
+	if q.o.Groups.Several() { // All primaries are asked.
+		return false
+	}
 	return q.forwarder == nil || strings.EqualFold(q.r.Header.Get(door.ReadFrom), door.ReadAny)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Pages for people: plain, without scripts, and complete in one request, so that a
@@ -88,13 +89,13 @@ const htmlBytes = 1 << 20
 // shownBytes bounds the bytes of a feature's properties that a table shows.
 const shownBytes = 400
 
-func (q *request) rowOf(c *store.Collection, g *store.Found) row {
+func (q *request) rowOf(c whole.Collection, g *store.Found) row {
 	id := string(g.ID)
 	properties := clip(strings.ToValidUTF8(string(g.View.Properties()), "\uFFFD"), shownBytes)
 	return row{id, q.at("f=html", "collections", c.Name(), "items", id), properties}
 }
 
-func (q *request) itemsHTML(c *store.Collection, i itemsQuery) error {
+func (q *request) itemsHTML(c whole.Collection, i itemsQuery) error {
 	var rows []row
 	size := 0
 	f, err := q.search(c, i, func(g *store.Found) (bool, error) {
@@ -124,7 +125,7 @@ func (q *request) itemsHTML(c *store.Collection, i itemsQuery) error {
 	})
 }
 
-func (q *request) featureHTML(c *store.Collection, id string, geojson []byte, links []link) error {
+func (q *request) featureHTML(c whole.Collection, id string, geojson []byte, links []link) error {
 	var b bytes.Buffer
 	if err := json.Indent(&b, geojson, "", "  "); err != nil {
 		return err

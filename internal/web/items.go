@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // itemsQuery is a query of /items.
@@ -24,7 +25,7 @@ type itemsQuery struct {
 }
 
 // itemsQueryOf takes the parameters of /items.
-func (q *request) itemsQueryOf(c *store.Collection) (i itemsQuery, err error) {
+func (q *request) itemsQueryOf(c whole.Collection) (i itemsQuery, err error) {
 	p := &q.params
 	if i.query.Area, err = p.bbox(); err != nil {
 		return i, err
@@ -53,10 +54,10 @@ func (q *request) itemsQueryOf(c *store.Collection) (i itemsQuery, err error) {
 	if err != nil {
 		return i, err
 	}
-	if err = p.filter(c, &i.query); err != nil {
+	if err = p.filter(q.ctx, c, &i.query); err != nil {
 		return i, err
 	}
-	where, err := p.properties(c, reserved...)
+	where, err := p.properties(q.ctx, c, reserved...)
 	if err != nil {
 		return i, err
 	}
@@ -145,7 +146,7 @@ func appendFeature(b []byte, g *store.Found) []byte {
 }
 
 // itemsLinks are the links of a page. The link to the next page has all parameters.
-func (q *request) itemsLinks(c *store.Collection, html bool, f found) []link {
+func (q *request) itemsLinks(c whole.Collection, html bool, f found) []link {
 	names := [...]string{"collections", c.Name(), "items"}
 	links := q.selfAndAlternate(html, typeGeoJSON, names[:]...)
 	if f.more {

@@ -8,6 +8,7 @@ import (
 	"github.com/catfish-index/catfish/catfish"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Creating, changing and dropping collections
@@ -22,12 +23,12 @@ import (
 // require role admin of the collection, as over gRPC.
 
 // administers is the store, for a key that may create and drop a collection of this name.
-func (q *request) administers(name string) (*store.Store, error) {
+func (q *request) administers(name string) (whole.Store, error) {
 	if err := q.may(name, access.Admin); err != nil {
-		return nil, err
+		return whole.Store{}, err
 	}
 	if err := q.params.end("none"); err != nil {
-		return nil, err
+		return whole.Store{}, err
 	}
 	return q.ready()
 }
@@ -55,11 +56,11 @@ func (q *request) createCollection() error {
 }
 
 // make creates a collection that did not exist a moment ago.
-func (q *request) make(st *store.Store, name string, o store.CollectionOptions) error {
+func (q *request) make(st whole.Store, name string, o store.CollectionOptions) error {
 	if err := q.host.CheckMemory(); err != nil {
 		return err
 	}
-	if _, err := st.CreateFeatures(name, o); err != nil {
+	if _, err := st.CreateFeatures(q.ctx, name, o); err != nil {
 		return ofCollection(err)
 	}
 	q.w.Header().Set("Location", q.at("", "collections", name))
@@ -104,11 +105,11 @@ func (q *request) replaceCollection() error {
 	return q.altered(st, name, o)
 }
 
-func (q *request) altered(st *store.Store, name string, o store.CollectionOptions) error {
+func (q *request) altered(st whole.Store, name string, o store.CollectionOptions) error {
 	if _, err := q.find(access.Admin); err != nil {
 		return err // The collection is planar.
 	}
-	if err := st.Alter(name, o); err != nil {
+	if err := st.Alter(q.ctx, name, o); err != nil {
 		return ofCollection(err)
 	}
 	q.w.WriteHeader(http.StatusNoContent)
@@ -146,7 +147,7 @@ func (q *request) dropCollection() error {
 	if _, err := q.find(access.Admin); err != nil {
 		return err
 	}
-	ok, err := st.DropFeatures(name)
+	ok, err := st.DropFeatures(q.ctx, name)
 	switch {
 	case err != nil:
 		return ofCollection(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // The nearest features (package store, nearest.go)
@@ -82,7 +83,7 @@ func (q *request) nearest() error {
 func appendMetres(b []byte, metres float64) []byte { return strconv.AppendFloat(b, metres, 'f', 3, 64) }
 
 // nearestQueryOf takes the parameters of /nearest.
-func (q *request) nearestQueryOf(c *store.Collection) (n store.NearestQuery, err error) {
+func (q *request) nearestQueryOf(c whole.Collection) (n store.NearestQuery, err error) {
 	p := &q.params
 	if n.X, n.Y, err = p.point(); err != nil {
 		return n, err
@@ -134,7 +135,7 @@ func (p *params) point() (lon, lat float64, err error) {
 }
 
 // searchNearest calls add with the features, the nearest first, until it returns false.
-func (q *request) searchNearest(c *store.Collection, n store.NearestQuery, add func(*store.Found) (more bool, err error)) error {
+func (q *request) searchNearest(c whole.Collection, n store.NearestQuery, add func(*store.Found) (more bool, err error)) error {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
 	p := &q.turns
 	defer p.End()
@@ -143,13 +144,13 @@ func (q *request) searchNearest(c *store.Collection, n store.NearestQuery, add f
 	return c.Nearest(q.ctx, n, add)
 }
 
-func (q *request) nearestLinks(c *store.Collection, html bool) []link {
+func (q *request) nearestLinks(c whole.Collection, html bool) []link {
 	links := q.selfAndAlternate(html, typeGeoJSON, "collections", c.Name(), "nearest")
 	return append(links, link{q.at("", "collections", c.Name()), "collection", typeJSON, "the collection"})
 }
 
 // nearestHTML answers with a table of the nearest features.
-func (q *request) nearestHTML(c *store.Collection, n store.NearestQuery) error {
+func (q *request) nearestHTML(c whole.Collection, n store.NearestQuery) error {
 	type nearRow struct {
 		row
 		Metres string

@@ -10,6 +10,7 @@ import (
 	"github.com/catfish-index/catfish/internal/door"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/web/app"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 const (
@@ -67,6 +68,8 @@ type Options struct {
 	Basemap Basemap
 	// Group, if not nil, is that of the member that this server is a door of (forward.go).
 	Group *door.Group
+	// Groups, if not nil, are those that may have the store together.
+	Groups *whole.Groups
 	// Engine, if not nil, is shown at /engine.
 	Engine Engine
 

@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // A page of features
@@ -75,7 +76,7 @@ func (s *pageSearch) keep() {
 
 // search calls add with the features of a page, until it returns false: then the page
 // is full without that feature.
-func (q *request) search(c *store.Collection, i itemsQuery,
+func (q *request) search(c whole.Collection, i itemsQuery,
 	add func(*store.Found) (added bool, err error),
 ) (f found, err error) {
 	q.turns = limits.Pacer{Of: q.host, Ctx: q.ctx, Source: q.source}
@@ -84,7 +85,14 @@ func (q *request) search(c *store.Collection, i itemsQuery,
 	i.query.Hold = func(bytes int64) error { return q.hold(&q.holds.search, bytes) }
 	f.matched = -1
 	if i.count && i.query.Area == nil && i.query.Filter == "" && i.query.Where == nil {
-		f.matched, i.count = c.Len(), false
+		if f.matched, err = c.Len(q.ctx); err != nil {
+			return f, err
+		}
+		i.count = false
+	}
+	if c.Several() {
+		err = q.searchGroups(c, i, &f, add)
+		return f, err
 	}
 	if !i.exact {
 		i.until = q.o.Now().Add(countTime)
@@ -134,7 +142,7 @@ func (q *request) soon(i *itemsQuery, found func() bool) func() error {
 	})
 }
 
-func (q *request) searchOrdered(c *store.Collection, i itemsQuery, f *found,
+func (q *request) searchOrdered(c whole.Collection, i itemsQuery, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
 	s := searches.Get().(*pageSearch)
@@ -160,7 +168,7 @@ func (q *request) searchOrdered(c *store.Collection, i itemsQuery, f *found,
 }
 
 // run1 runs one search.
-func (q *request) run1(c *store.Collection, s *pageSearch, yield func(*store.Found) (bool, error)) error {
+func (q *request) run1(c whole.Collection, s *pageSearch, yield func(*store.Found) (bool, error)) error {
 	if q.timeout > 0 && q.o.Now().Sub(q.begun) >= q.timeout {
 		return &timeoutError{q.timeout} // The timer is late if all processors are busy.
 	}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/catfish-index/catfish/internal/store"
 )
 
 // params are the parameters of a query. Handlers take those that they know, and refuse
@@ -15,6 +17,8 @@ type params struct {
 	all   []param
 	taken []bool
 	later bool // a filter may name properties that no feature has so far
+	// described is the schema of the collection, once it was needed.
+	described *store.Description
 }
 
 type param struct{ name, value string }

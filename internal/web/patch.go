@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 const typeMergePatch = "application/merge-patch+json"
@@ -29,7 +30,7 @@ var errPatch = errors.New("a merge patch of a feature is an object with properti
 
 // mergeOf reads a patch. A geometry is replaced as a whole, with its type, since a part
 // of a geometry means nothing without the rest.
-func mergeOf(c *store.Collection, id string, body []byte) (m merge, err error) {
+func mergeOf(c whole.Collection, id string, body []byte) (m merge, err error) {
 	bad := func(format string, args ...any) (merge, error) {
 		return m, &statusError{http.StatusBadRequest, fmt.Sprintf("the body: "+format, args...)}
 	}
@@ -128,7 +129,7 @@ func (q *request) patch() error {
 	}); err != nil {
 		return err
 	}
-	q.w.Header().Set("ETag", etag(revision, false))
+	q.w.Header().Set("ETag", etag(c, id, revision, false))
 	q.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

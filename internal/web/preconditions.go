@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Preconditions
@@ -29,7 +30,7 @@ const writeTries = 100
 // under calls write with the present feature (nil: none) and the condition to write
 // under. It returns the revision that was written over, 0 for none. absent says that
 // write may create the feature.
-func (q *request) under(c *store.Collection, id string, absent bool,
+func (q *request) under(c whole.Collection, id string, absent bool,
 	write func(is *store.Found, cond kv.Condition) error,
 ) (was uint64, err error) {
 	for range writeTries {
@@ -50,7 +51,7 @@ func (q *request) under(c *store.Collection, id string, absent bool,
 		} else {
 			was, cond.IfRevision = is.Revision, is.Revision
 		}
-		if err := judge(q.r.Header, was); err != nil {
+		if err := judge(q.r.Header, c, id, was); err != nil {
 			return 0, err
 		}
 		if is == nil && !absent {
@@ -65,16 +66,16 @@ func (q *request) under(c *store.Collection, id string, absent bool,
 }
 
 // judge returns 412 unless the headers allow overwriting revision was; 0: no feature.
-func judge(h http.Header, was uint64) error {
+func judge(h http.Header, c whole.Collection, id string, was uint64) error {
 	same := func(all []string) bool {
 		return was != 0 && slices.ContainsFunc(all, func(t string) bool {
 			t, _ = withoutCoding(t)
-			return t == etag(was, false) || t == etag(was, true)
+			return t == etag(c, id, was, false) || t == etag(c, id, was, true)
 		})
 	}
 	is := "there is no such feature"
 	if was != 0 {
-		is = "the feature is " + etag(was, false)
+		is = "the feature is " + etag(c, id, was, false)
 	}
 	if all, any := tags(h, "If-Match"); (any || len(all) > 0) && !same(all) && !(any && was != 0) {
 		return &statusError{http.StatusPreconditionFailed, fmt.Sprintf("header If-Match is %.200q, and %s", h.Get("If-Match"), is)}

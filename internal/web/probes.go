@@ -15,7 +15,7 @@ func (s *Server) probes() {
 		_, _ = io.WriteString(w, "ok\n")
 	})
 	s.mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		_, err := s.loaded()
+		_, err := s.ready()
 		if err == nil && s.o.Ready != nil {
 			err = s.o.Ready()
 		}

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"context"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // reserved are the parameters of /items. A property of the same name cannot be filtered
@@ -17,12 +19,12 @@ var reserved = []string{"f", "bbox", "datetime", "limit", "after", "numberMatche
 // property's name and the value that it must have. It refuses properties that the
 // collection's features do not have, unless they have more names than a schema keeps.
 // The error lists the known parameters.
-func (p *params) properties(c *store.Collection, known ...string) (string, error) {
+func (p *params) properties(ctx context.Context, c whole.Collection, known ...string) (string, error) {
 	left := p.left()
 	if len(left) == 0 {
 		return "", nil
 	}
-	d, err := c.Schema()
+	d, err := p.schema(ctx, c)
 	if err != nil {
 		return "", err
 	}

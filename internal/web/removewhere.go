@@ -9,6 +9,7 @@ import (
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // removeWhere answers to DELETE of /items: it deletes the features that match a
@@ -45,7 +46,7 @@ func (q *request) removeWhere() error {
 var removeParams = []string{"bbox", "filter", "filter-lang", "filter-crs"}
 
 // removed takes the parameters that select the features to delete.
-func (q *request) removed(c *store.Collection) (query store.Query, err error) {
+func (q *request) removed(c whole.Collection) (query store.Query, err error) {
 	p := &q.params
 	for _, name := range reserved {
 		if slices.Contains(removeParams, name) {
@@ -60,10 +61,10 @@ func (q *request) removed(c *store.Collection) (query store.Query, err error) {
 	}
 	_, given := p.take("filter")
 	given = given || query.Area != nil
-	if err := p.filter(c, &query); err != nil {
+	if err := p.filter(q.ctx, c, &query); err != nil {
 		return query, err
 	}
-	where, err := p.properties(c, removeParams...)
+	where, err := p.properties(q.ctx, c, removeParams...)
 	if err != nil {
 		return query, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 const (
@@ -141,25 +142,25 @@ func (q *request) may(collection string, need access.Role) error {
 }
 
 // find returns the path's collection, if the key has a role for it.
-func (q *request) find(need access.Role) (*store.Collection, error) {
+func (q *request) find(need access.Role) (c whole.Collection, err error) {
 	name := q.r.PathValue("collectionId")
 	if err := q.may(name, need); err != nil {
-		return nil, err
+		return c, err
 	}
 	st, err := q.ready()
 	if err != nil {
-		return nil, err
+		return c, err
 	}
-	c, err := st.Collection(name)
+	c, err = st.Collection(name)
 	switch {
 	case errors.Is(err, store.ErrUnknownCollection):
-		return nil, unknownCollection(name)
+		return c, unknownCollection(name)
 	case errors.Is(err, catfish.ErrKind):
-		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q holds no features", name)}
+		return c, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q holds no features", name)}
 	case err != nil:
-		return nil, err
+		return c, err
 	case c.Options().Space != feature.Geographic:
-		return nil, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q is in a planar space, which is not served over HTTP", name)}
+		return c, &statusError{http.StatusNotFound, fmt.Sprintf("collection %.200q is in a planar space, which is not served over HTTP", name)}
 	}
 	return c, nil
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 type object = map[string]any
 
 // described returns the request's collection, its description, and whether HTML is wanted.
-func (q *request) described() (c *store.Collection, d store.Description, html bool, err error) {
+func (q *request) described() (c whole.Collection, d store.Description, html bool, err error) {
 	if c, err = q.find(access.Read); err != nil {
 		return c, d, html, err
 	}
@@ -22,7 +23,7 @@ func (q *request) described() (c *store.Collection, d store.Description, html bo
 	if err = q.params.end("f"); err != nil {
 		return c, d, html, err
 	}
-	d, err = c.Schema()
+	d, err = c.Schema(q.ctx)
 	return c, d, html, err
 }
 
@@ -68,7 +69,7 @@ func (q *request) queryables() error {
 }
 
 // sendSchema writes a JSON Schema of a collection; name is its name in the path.
-func (q *request) sendSchema(c *store.Collection, html bool, name string, s object) error {
+func (q *request) sendSchema(c whole.Collection, html bool, name string, s object) error {
 	s["$id"] = q.at("", "collections", c.Name(), name)
 	if !html {
 		return q.sendJSON(typeSchema, s)

@@ -17,6 +17,7 @@ import (
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/web/app"
 	"github.com/catfish-index/catfish/internal/web/tile"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 const (
@@ -111,20 +112,12 @@ func (quiet) Write(p []byte) (int, error) { return len(p), nil }
 // Until then requests for features are answered with 503.
 func (s *Server) ServeFeatures(st *store.Store) { s.st.Store(st) }
 
-// ready returns the store once it is set, if it is all of one.
-func (s *Server) ready() (*store.Store, error) {
-	if err := s.o.Group.Whole(); err != nil {
-		return nil, err
-	}
-	return s.loaded()
-}
-
-// loaded returns the store once it is set.
-func (s *Server) loaded() (*store.Store, error) {
+// ready returns the store once it is set.
+func (s *Server) ready() (whole.Store, error) {
 	if st := s.st.Load(); st != nil {
-		return st, nil
+		return whole.Of(st, s.o.Groups), nil
 	}
-	return nil, fmt.Errorf("the server has yet to load its features: %w", catfish.ErrNotReady)
+	return whole.Store{}, fmt.Errorf("the server has yet to load its features: %w", catfish.ErrNotReady)
 }
 
 // Serve accepts connections on l until it fails or the server stops, which is no

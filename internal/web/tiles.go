@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/web/tile"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Vector tiles (package internal/web/tile, which draws and keeps them)
@@ -127,7 +128,7 @@ func (q *request) tile(z, x, y string) error {
 }
 
 // tileOptions takes the parameters that select a tile's features and their properties.
-func (q *request) tileOptions(c *store.Collection) (o tile.Options, err error) {
+func (q *request) tileOptions(c whole.Collection) (o tile.Options, err error) {
 	if names, ok := q.params.take("properties"); ok {
 		// A property that no feature has is no error: a feature may have it soon.
 		o.Fields = slices.DeleteFunc(strings.Split(names, ","), func(s string) bool { return s == "" })
@@ -141,14 +142,14 @@ func (q *request) tileOptions(c *store.Collection) (o tile.Options, err error) {
 
 // drawConditions takes the parameters that select the features to draw or count. They
 // are judged feature by feature, because a tile has an area of its own.
-func (q *request) drawConditions(c *store.Collection, o *tile.Options, others ...string) error {
+func (q *request) drawConditions(c whole.Collection, o *tile.Options, others ...string) error {
 	query, err := q.conditionsIn(c, store.Query{Area: world}, others...)
 	o.Filter, o.Where = query.Filter, query.Where
 	return err
 }
 
 // drawn returns the tile as it is now, in a coding that the client accepts.
-func (q *request) drawn(c *store.Collection, at [3]int, o tile.Options) (t tile.Tile, as coding, err error) {
+func (q *request) drawn(c whole.Collection, at [3]int, o tile.Options) (t tile.Tile, as coding, err error) {
 	p := q.pacer(&o)
 	defer p.End()
 	o.Bound = q.bounded

@@ -29,7 +29,7 @@ func (q *request) tilesets() error {
 	if err != nil {
 		return err
 	}
-	d, err := c.Describe()
+	d, err := c.Describe(q.ctx)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (q *request) tileset() error {
 	if err != nil {
 		return err
 	}
-	d, err := c.Describe()
+	d, err := c.Describe(q.ctx)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (q *request) tileJSON() error {
 	if err != nil {
 		return err
 	}
-	d, err := c.Describe()
+	d, err := c.Describe(q.ctx)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // countingHost grants scheduling slots, and counts those granted and those held.
@@ -105,7 +106,7 @@ func TestCountedPageTakesSlots(t *testing.T) {
 		q := &request{Server: s, ctx: t.Context(), account: s.answers.Open("x", func(error) {})}
 		defer q.account.Close()
 		i := itemsQuery{query: store.Query{Area: query.Box(-180, -90, 180, 90)}, limit: 50, count: true}
-		f, err := q.search(c, i, func(*store.Found) (bool, error) {
+		f, err := q.search(whole.OfOne(c), i, func(*store.Found) (bool, error) {
 			now += time.Millisecond
 			return true, nil
 		})

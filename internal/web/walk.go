@@ -5,10 +5,11 @@ import (
 
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // walk searches the features in the order of their ids.
-func (q *request) walk(c *store.Collection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+func (q *request) walk(c whole.Collection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
 	i.query.Pace = q.pause(&i, func() bool { return f.more })
@@ -52,7 +53,7 @@ func (q *request) walk(c *store.Collection, i itemsQuery, f *found, add func(*st
 }
 
 // through calls yield with the matching features, in the order of ids.
-func (q *request) through(c *store.Collection, s *pageSearch, i *itemsQuery, yield func(*store.Found) (bool, error)) error {
+func (q *request) through(c whole.Collection, s *pageSearch, i *itemsQuery, yield func(*store.Found) (bool, error)) error {
 	i.query.Order, i.query.Limit, i.query.Count = query.ByID, 0, false
 	if err := c.PrepareTo(&s.query, &i.query); err != nil {
 		return err
@@ -65,7 +66,7 @@ const idBytes = 16
 
 // walkArea finds a page of an area by a walk, and does not count. errEnough: it found
 // too few features in time, and returned none.
-func (q *request) walkArea(c *store.Collection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
+func (q *request) walkArea(c whole.Collection, i itemsQuery, f *found, add func(*store.Found) (bool, error)) error {
 	s := searches.Get().(*pageSearch)
 	defer s.keep()
 	i.until = q.o.Now().Add(countTime)
@@ -83,7 +84,7 @@ func (q *request) walkArea(c *store.Collection, i itemsQuery, f *found, add func
 
 // give fetches the features of the first ids, as many as a page has, and judges them
 // again: it drops those that a writer has changed so that they no longer match.
-func (q *request) give(c *store.Collection, s *pageSearch, i *itemsQuery, ids []string, f *found,
+func (q *request) give(c whole.Collection, s *pageSearch, i *itemsQuery, ids []string, f *found,
 	add func(*store.Found) (bool, error),
 ) error {
 	steps := q.steps()

@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // Writes (Part 4)
@@ -30,7 +31,7 @@ type encoded struct {
 }
 
 // featureIn reads the feature in the body.
-func (q *request) featureIn(c *store.Collection) (e encoded, err error) {
+func (q *request) featureIn(c whole.Collection) (e encoded, err error) {
 	if err := q.mediaType("POST and PUT want", typeGeoJSON, typeJSON); err != nil {
 		return e, err
 	}
@@ -45,7 +46,7 @@ func (q *request) featureIn(c *store.Collection) (e encoded, err error) {
 }
 
 // encode decodes a feature's text and encodes it for the store.
-func (q *request) encode(c *store.Collection, text []byte) (e encoded, err error) {
+func (q *request) encode(c whole.Collection, text []byte) (e encoded, err error) {
 	f, err := feature.Decode(text, feature.Options{Space: c.Options().Space, MaxBytes: int(q.o.MaxBodyBytes)})
 	if err != nil {
 		return e, err
@@ -76,19 +77,19 @@ func (q *request) mediaType(what string, want ...string) error {
 
 // writable returns the path's collection, for a key that may write, and the expiry of
 // what is written; 0: not given.
-func (q *request) writable() (c *store.Collection, expires int64, err error) {
+func (q *request) writable() (c whole.Collection, expires int64, err error) {
 	if c, err = q.find(access.Write); err != nil {
-		return nil, 0, err
+		return c, 0, err
 	}
 	known := "none"
 	if q.r.Method != http.MethodDelete {
 		known = "ttl"
 		if expires, err = q.ttl(); err != nil {
-			return nil, 0, err
+			return c, 0, err
 		}
 	}
 	if err := q.params.end(known); err != nil {
-		return nil, 0, err
+		return c, 0, err
 	}
 	if q.r.Method == http.MethodDelete { // A DELETE needs no room.
 		return c, 0, nil
@@ -98,7 +99,7 @@ func (q *request) writable() (c *store.Collection, expires int64, err error) {
 
 // put stores a feature and waits for its commit. A write is not rolled back: a client
 // that disconnects meanwhile does not know whether it was made.
-func (q *request) put(c *store.Collection, e encoded, expires int64, cond kv.Condition) (uint64, error) {
+func (q *request) put(c whole.Collection, e encoded, expires int64, cond kv.Condition) (uint64, error) {
 	if err := context.Cause(q.ctx); err != nil {
 		return 0, err
 	}
@@ -117,7 +118,7 @@ func (q *request) put(c *store.Collection, e encoded, expires int64, cond kv.Con
 }
 
 // create answers to POST of one feature.
-func (q *request) create(c *store.Collection, e encoded, expires int64) error {
+func (q *request) create(c whole.Collection, e encoded, expires int64) error {
 	if e.id == "" {
 		e.id = c.NewID()
 	}
@@ -129,10 +130,10 @@ func (q *request) create(c *store.Collection, e encoded, expires int64) error {
 	return nil
 }
 
-func (q *request) created(c *store.Collection, id string, revision uint64) {
+func (q *request) created(c whole.Collection, id string, revision uint64) {
 	h := q.w.Header()
 	h.Set("Location", q.at("", "collections", c.Name(), "items", id))
-	h.Set("ETag", etag(revision, false))
+	h.Set("ETag", etag(c, id, revision, false))
 	q.w.WriteHeader(http.StatusCreated)
 }
 
@@ -166,7 +167,7 @@ func (q *request) replace() error {
 		q.created(c, id, revision)
 		return nil
 	}
-	q.w.Header().Set("ETag", etag(revision, false))
+	q.w.Header().Set("ETag", etag(c, id, revision, false))
 	q.w.WriteHeader(http.StatusNoContent)
 	return nil
 }

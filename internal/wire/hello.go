@@ -30,6 +30,7 @@ import (
 //	kind 6: a ticket, and messages over plain sockets (ticket.go).
 //	kind 7: the log and its acknowledgements, between members of a group.
 //	kind 8: HTTP that a member forwards to the primary. kind 9: gRPC.
+//	kind 10: moves between groups. kind 11: what HTTP and gRPC ask another group.
 //
 // The hello is the server's half of RDMA context detection: it says what
 // the server has, so that the client can choose, and say why (choose.go).
@@ -45,8 +46,9 @@ const (
 	StreamReplica = 7
 	StreamHTTP    = 8
 	StreamGRPC    = 9
-	// Between groups (internal/mover).
-	StreamMoves = 10
+	// Between groups: moves (internal/mover), and what HTTP and gRPC ask (internal/whole).
+	StreamMoves  = 10
+	StreamGroups = 11
 
 	// PreambleTimeout ends connections that send no preamble.
 	PreambleTimeout = 5 * time.Second

@@ -32,6 +32,8 @@ type Program struct {
 	root  int       // of tree
 	other Evaluator // if tree is nil
 	also  *Program
+
+	source fmt.Stringer // of a tree's program: what makes an equal one
 }
 
 // DefaultCost bounds one evaluation, in units of CEL's cost: 1 for looking up a name,
@@ -61,6 +63,26 @@ func (p *Program) String() string {
 		return ""
 	}
 	return p.text
+}
+
+// From returns the program with its source: a text of which another process makes an equal
+// program.
+func (p *Program) From(source fmt.Stringer) *Program {
+	q := *p
+	q.source = source
+	return &q
+}
+
+// Sources are those of the programs that And has joined; none of nil. It reports false if one
+// has none.
+func (p *Program) Sources() (all []string, ok bool) {
+	for ; p != nil; p = p.also {
+		if p.source == nil {
+			return nil, false
+		}
+		all = append(all, p.source.String())
+	}
+	return all, true
 }
 
 // And is the program that holds where p and q do; nil holds everywhere.

@@ -57,7 +57,7 @@ func treeOf(s string, has Properties) *Filter {
 		p.step()
 		n = p.or()
 	}
-	return (&translator{properties: has}).compile(n, "")
+	return (&translator{properties: has}).compiled(n, "")
 }
 
 func foundOf(t *testing.T, f store.Feature) *store.Found {

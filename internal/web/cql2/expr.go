@@ -16,7 +16,15 @@ type Filter struct {
 }
 
 // compile builds the program of a filter, whose text it is.
-func (t *translator) compile(n *node, text string) *Filter {
+func (t *translator) compile(n *node, text string, isJSON bool) *Filter {
+	f := t.compiled(n, text)
+	if f.Where != nil {
+		f.Where = f.Where.From(&source{text, isJSON, t.properties.Split, t.known})
+	}
+	return f
+}
+
+func (t *translator) compiled(n *node, text string) *Filter {
 	var f Filter
 	if !t.properties.Split {
 		f.Where = t.tree.Program(text, t.condition(n))

@@ -28,7 +28,7 @@ func ParseJSON(s string, has Properties) (f *Filter, err error) {
 	t := translator{properties: has, errorAt: func(at place, message string) *Error {
 		return &Error{Pointer: at.pointer.String(), Message: message}
 	}}
-	return t.compile(n, s), nil
+	return t.compile(n, s, true), nil
 }
 
 func syntaxError(s string, err error) *Error {

@@ -36,7 +36,7 @@ func Parse(s string, has Properties) (f *Filter, err error) {
 		p.fail(p.tok, "%v, want AND, OR or the end", p.tok)
 	}
 	t := translator{properties: has, errorAt: func(at place, message string) *Error { return errorAt(s, at.byte, message) }}
-	return t.compile(n, s), nil
+	return t.compile(n, s, false), nil
 }
 
 func tooLong(s string) *Error {

@@ -32,6 +32,8 @@ type Properties struct {
 	More   bool // there are more than Schema has
 	// Split gives an area apart (Filter.Area).
 	Split bool
+	// known are the paths that names have in place of those by Schema.
+	known map[string]paths
 }
 
 // find looks a name up.
@@ -56,7 +58,10 @@ func (t *translator) pathsOf(n *node) paths {
 	if p := t.known[n.text]; p != nil {
 		return p
 	}
-	p := t.newPaths(n)
+	p := t.properties.known[n.text]
+	if p == nil {
+		p = t.newPaths(n)
+	}
 	if t.known == nil {
 		t.known = map[string]paths{}
 	}

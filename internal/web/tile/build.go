@@ -13,6 +13,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature/filter"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -37,9 +38,6 @@ const (
 	// half a second of work. Of more it looks at a sample.
 	MaxFiltered = 200_000
 )
-
-// countNodes is how many nodes one step counts: 0.1 ms.
-const countNodes = 512
 
 // Options select features, and the parts of each that a tile has.
 type Options struct {
@@ -107,7 +105,7 @@ const format = 2
 
 // Tile draws a tile of a collection in its current state: with every write that
 // was acknowledged before. Concurrent writes may be in it or not.
-func (b *Builder) Tile(ctx context.Context, c *store.Collection, z, x, y int, o Options) (Tile, error) {
+func (b *Builder) Tile(ctx context.Context, c whole.Collection, z, x, y int, o Options) (Tile, error) {
 	d, err := b.prepare(c, z, x, y, o)
 	if err != nil {
 		return Tile{}, err
@@ -118,14 +116,14 @@ func (b *Builder) Tile(ctx context.Context, c *store.Collection, z, x, y int, o 
 // drawing is the state of drawing one tile.
 type drawing struct {
 	*scratch
-	c        *store.Collection
+	c        whole.Collection
 	name     string // of the collection, and of the layer
 	o        Options
 	area     *area
 	q        *store.Prepared
 	most     int // features
 	filtered int // boxes
-	sample   sample
+	sample   whole.Sample
 	maxBytes int
 	until    time.Duration
 }
@@ -150,13 +148,16 @@ func (b *Builder) maxFiltered() int {
 	return MaxFiltered
 }
 
-func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing, error) {
+func (b *Builder) prepare(c whole.Collection, z, x, y int, o Options) (*drawing, error) {
 	a, err := newArea(z, x, y)
 	if err != nil {
 		return nil, err
 	}
 	if err := geographic(c); err != nil {
 		return nil, err
+	}
+	if c.Several() {
+		o.Pace = nil // The groups take slots; this one must hold none meanwhile.
 	}
 	d := &drawing{c: c, o: o, area: a, most: MaxFeatures, filtered: b.maxFiltered(), maxBytes: MaxBytes}
 	if b.MaxBytes > 0 {
@@ -170,9 +171,9 @@ func (b *Builder) prepare(c *store.Collection, z, x, y int, o Options) (*drawing
 	return d, err
 }
 
-// tile draws the tile, and knows its revision (store.Changes).
+// tile draws the tile, and knows its revision (store.Changes), unless it is of several groups.
 func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
-	before, err := d.c.Changes(d.q.Boxes())
+	before, err := d.changes()
 	if err != nil {
 		return t, err
 	}
@@ -184,12 +185,12 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	if t.Data, err = d.draw(ctx); err != nil {
 		return Tile{}, fmt.Errorf("tile: %d/%d/%d of %q: %w", d.area.z, d.area.x, d.area.y, d.c.Name(), err)
 	}
-	t.Sampled = d.sample.every
-	after, err := d.c.Changes(d.q.Boxes())
+	t.Sampled = d.sample.Every
+	after, err := d.changes()
 	if err != nil {
 		return Tile{}, err
 	}
-	if after.Begun == before.Ended && after.Boot == before.Boot && !d.o.timed() {
+	if !d.c.Several() && after.Begun == before.Ended && after.Boot == before.Boot && !d.o.timed() {
 		t.revision, t.until = before.Ended, d.until
 		// A state is a revision, the collection's name, and which features have
 		// expired since: all up to the one that is now the first to expire.
@@ -207,13 +208,21 @@ func (d *drawing) tile(ctx context.Context) (t Tile, err error) {
 	return t, nil
 }
 
+// changes are those of the tile's area; of several groups they are not known.
+func (d *drawing) changes() (store.Changes, error) {
+	if d.c.Several() {
+		return store.Changes{}, nil
+	}
+	return d.c.Own().Changes(d.q.Boxes())
+}
+
 // draw returns the tile's bytes.
 func (d *drawing) draw(ctx context.Context) ([]byte, error) {
 	most := d.most
 	if d.o.filtered() {
 		most = d.filtered
 	}
-	_, few, err := d.count(ctx, most)
+	_, few, err := d.c.CountBoxes(ctx, d.q, most)
 	switch {
 	case err != nil:
 		return nil, err
@@ -231,34 +240,6 @@ func (d *drawing) draw(ctx context.Context) ([]byte, error) {
 			return data, err
 		}
 	}
-}
-
-// count returns the number of boxes, if that is not more than most.
-func (d *drawing) count(ctx context.Context, most int) (n int, all bool, err error) {
-	for _, r := range d.q.Boxes() {
-		in, rest := d.c.Tree().CountSome(r, countNodes)
-		if rest != nil { // The count is long, or a move interrupted it.
-			if in, err = d.countOn(ctx, rest, most); err != nil {
-				return 0, false, err
-			}
-		}
-		if n += in; n > most {
-			return n, false, nil
-		}
-	}
-	return n, true, nil
-}
-
-// countOn continues a count, until there are surely more than most boxes: a
-// pass that will restart may count twice a box that moved meanwhile.
-func (d *drawing) countOn(ctx context.Context, rest *rstar.Scan, most int) (int, error) {
-	defer rest.Close()
-	for !rest.Step(countNodes) && rest.Count() <= 2*most {
-		if err := ctx.Err(); err != nil {
-			return 0, err
-		}
-	}
-	return rest.Count(), rest.Err()
 }
 
 // features draws each feature; not ok: they are too many, or too large.
@@ -280,7 +261,7 @@ func (d *drawing) features(ctx context.Context) (data []byte, ok bool, err error
 
 // search calls yield with the features of the area for which the conditions hold.
 func (d *drawing) search(ctx context.Context, yield func(*store.Found) (bool, error)) error {
-	return d.c.SearchWith(ctx, d.q, &d.buffer, yield)
+	return d.c.SearchSample(ctx, d.q, &d.sample, &d.buffer, yield)
 }
 
 // feature draws a feature; false: the tile has no room.
@@ -296,7 +277,7 @@ func (d *drawing) expires(f *store.Found) {
 	}
 }
 
-func geographic(c *store.Collection) error {
+func geographic(c whole.Collection) error {
 	if s := c.Options().Space; s != feature.Geographic {
 		return fmt.Errorf("%w: %q is %v", ErrSpace, c.Name(), s)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // A cache of tiles that is never stale
@@ -104,10 +104,17 @@ func (o *Options) key() string {
 
 // Tile is Builder.Tile, from memory if it is known to be the same. With each
 // Options.Coding it is a different tile, drawn separately.
-func (c *Cache) Tile(ctx context.Context, of *store.Collection, z, x, y int, o Options) (Tile, error) {
+func (c *Cache) Tile(ctx context.Context, of whole.Collection, z, x, y int, o Options) (Tile, error) {
 	d, err := c.b.prepare(of, z, x, y, o)
 	if err != nil {
 		return Tile{}, err
+	}
+	if of.Several() { // Of which state it is is not known.
+		var t Tile
+		if stopped := d.bound(ctx, func() { t, err = d.tile(ctx) }); stopped != nil {
+			err = stopped
+		}
+		return t, err
 	}
 	k := key{name: of.Name(), options: o.key(), z: z, x: x, y: y}
 	// The first drawing may have begun before this request; later ones have not.
@@ -155,7 +162,7 @@ func (d *drawing) bound(ctx context.Context, draw func()) error {
 // get returns the cached tile if it is valid. Otherwise f is the drawing in
 // progress. If there is none, mine is registered, unless it is nil, and returned.
 func (c *Cache) get(k *key, d *drawing, mine *flight) (t *Tile, f *flight, err error) {
-	now, err := d.c.Changes(d.q.Boxes())
+	now, err := d.changes()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,11 +16,12 @@ import (
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/disk"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 func cached(t testing.TB, c *Cache, of *store.Collection, z, x, y int, o Options) Tile {
 	t.Helper()
-	got, err := c.Tile(t.Context(), of, z, x, y, o)
+	got, err := c.Tile(t.Context(), whole.OfOne(of), z, x, y, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +168,7 @@ func TestCacheNames(t *testing.T) {
 	if _, err := st.Drop("places"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Tile(t.Context(), b, 0, 0, 0, Options{}); !errors.Is(err, store.ErrClosed) {
+	if _, err := k.Tile(t.Context(), whole.OfOne(b), 0, 0, 0, Options{}); !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a tile of a collection that was dropped: %v", err)
 	}
 }
@@ -218,7 +219,7 @@ func TestCacheWriteWhileDrawing(t *testing.T) {
 		return nil
 	}
 	sum := func(o Options) (int, string) {
-		got, err := k.Tile(t.Context(), c, 0, 0, 0, o)
+		got, err := k.Tile(t.Context(), whole.OfOne(c), 0, 0, 0, o)
 		if err != nil {
 			t.Error(err)
 		}
@@ -275,7 +276,7 @@ func TestCacheNeverStale(t *testing.T) {
 				mu.Lock()
 				least := acknowledged
 				mu.Unlock()
-				got, err := k.Tile(t.Context(), c, q.z, q.x, q.y, q.o)
+				got, err := k.Tile(t.Context(), whole.OfOne(c), q.z, q.x, q.y, q.o)
 				if err != nil {
 					t.Error(err)
 					return

@@ -79,9 +79,12 @@ func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, er
 	d.shaper.coarse = float64(mostCells / n)
 	d.until, d.ids, d.names = 0, d.ids[:0], d.names[:0]
 	defer d.layer.clear()
-	if !d.o.filtered() {
-		ok, err = d.c.CountCells(ctx, g, d.o.Pace)
-	} else {
+	switch {
+	case !d.o.filtered() && d.c.Several():
+		return d.clustersOfGroups(ctx, n)
+	case !d.o.filtered():
+		ok, err = d.c.Own().CountCells(ctx, g, d.o.Pace)
+	default:
 		ok, err = d.countFound(ctx)
 	}
 	if !ok || err != nil {
@@ -98,7 +101,7 @@ func (d *drawing) clusters(ctx context.Context, n int) (data []byte, ok bool, er
 		case !inside && n < mostCells:
 		case in == 1 && n > 1:
 			d.ids = append(d.ids, g.Only[at])
-		case !d.layer.cluster(at, m, in, d.sample.every):
+		case !d.layer.cluster(at, m, in, d.sample.Every):
 			return nil, false, nil
 		}
 	}
@@ -131,7 +134,7 @@ func (d *drawing) countFound(ctx context.Context) (ok bool, err error) {
 			return true, nil // In the buffer, which has no cells.
 		}
 		b := boxes[i]
-		n := d.sample.counts(b)
+		n := standsFor(&d.sample, b)
 		if n == 0 {
 			return true, nil
 		}
@@ -169,7 +172,7 @@ func (d *drawing) drawFound(ctx context.Context) (ok bool, err error) {
 		return ok, nil
 	}
 	if !d.o.filtered() {
-		err = d.c.ReadFound(ctx, d.ids, d.o.Pace, draw)
+		err = d.c.Own().ReadFound(ctx, d.ids, d.o.Pace, func(_ int, f *store.Found) (bool, error) { return draw(f) })
 		return ok, err
 	}
 	names := make([]string, len(d.ids))

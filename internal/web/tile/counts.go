@@ -7,6 +7,7 @@ import (
 
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 const (
@@ -39,7 +40,7 @@ func (c *Cell) Middle() (longitude, latitude float64) {
 // Of the other options it uses Pace and Hold. If sampled is not 0, more than MaxFiltered
 // boxes are in the area, and the counts are those of a sample (Tile.Sampled). ErrTooMany:
 // more than MaxCells; a smaller area or larger cells have fewer.
-func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, east, north float64, zoom int, o Options) (all []Cell, sampled int, err error) {
+func (b *Builder) Counts(ctx context.Context, c whole.Collection, west, south, east, north float64, zoom int, o Options) (all []Cell, sampled int, err error) {
 	if zoom < 0 || zoom > MaxCellZoom {
 		return nil, 0, fmt.Errorf("%w: cells of zoom %d, want 0 to %d", ErrNoTile, zoom, MaxCellZoom)
 	}
@@ -61,7 +62,7 @@ func (b *Builder) Counts(ctx context.Context, c *store.Collection, west, south, 
 		if all, err = d.counts(ctx, all, world, p); err != nil {
 			return nil, 0, err
 		}
-		sampled = max(sampled, d.sample.every)
+		sampled = max(sampled, d.sample.Every)
 	}
 	return all, sampled, nil
 }
@@ -103,9 +104,12 @@ func (d *drawing) counts(ctx context.Context, all []Cell, world *area, p span) (
 	}
 	s.borders(g, world)
 	g.MostWide = -1
-	if !d.o.filtered() {
-		_, err = d.c.CountCells(ctx, g, d.o.Pace)
-	} else {
+	switch {
+	case !d.o.filtered() && d.c.Several():
+		_, _, err = d.c.Cells(ctx, d.q, g, false)
+	case !d.o.filtered():
+		_, err = d.c.Own().CountCells(ctx, g, d.o.Pace)
+	default:
 		err = d.countFiltered(ctx)
 	}
 	if err != nil {
@@ -132,8 +136,8 @@ func (d *drawing) countFiltered(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.sample = sample{width: math.Inf(1), height: math.Inf(1)} // No shapes are drawn.
-	switch _, few, err := d.count(ctx, d.filtered); {
+	d.sample = whole.Sample{Width: math.Inf(1), Height: math.Inf(1)} // No shapes are drawn.
+	switch _, few, err := d.c.CountBoxes(ctx, d.q, d.filtered); {
 	case err != nil:
 		return err
 	case !few:

@@ -11,6 +11,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // TestCounts: cells do not overlap, are whole, meet the area, and have as many
@@ -25,7 +26,7 @@ func TestCounts(t *testing.T) {
 	}{{-180, -85, 180, 85, 0}, {-180, -90, 180, 90, 5}, {-180, -85, 180, 85, 3}, {177, -20, -170, 30, 4}, {-10, 30, 20, 60, 7}, {10, 10, -10, 20, 0}, {170, -10, -170, 10, 1}} {
 		for _, filter := range []string{"", "properties.even || id == '180'"} {
 			o := Options{Filter: filter}
-			cells, sampled, err := new(Builder).Counts(t.Context(), c, x.west, x.south, x.east, x.north, x.zoom, o)
+			cells, sampled, err := new(Builder).Counts(t.Context(), whole.OfOne(c), x.west, x.south, x.east, x.north, x.zoom, o)
 			if err != nil || sampled != 0 {
 				t.Fatal(sampled, err)
 			}
@@ -67,7 +68,7 @@ func TestSampledCounts(t *testing.T) {
 	c := places(t, scattered(rand.New(rand.NewPCG(6, 4)), 5000, true)...)
 	o := Options{Filter: "properties.even"}
 	sum := func(b Builder, west, east float64) (n, sampled int) {
-		cells, sampled, err := b.Counts(t.Context(), c, west, -85, east, 85, 3, o)
+		cells, sampled, err := b.Counts(t.Context(), whole.OfOne(c), west, -85, east, 85, 3, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +105,7 @@ func TestCountsRefused(t *testing.T) {
 		{plane, world, 1, ErrSpace}, {c, []float64{0, 1, 0, -1}, 1, feature.ErrInvalidGeometry},
 		{c, world, 7, nil}, {c, []float64{1, 1, 1, 1}, MaxCellZoom, nil},
 	} {
-		if _, _, err := new(Builder).Counts(t.Context(), x.c, x.a[0], x.a[1], x.a[2], x.a[3], x.zoom, Options{}); !errors.Is(err, x.want) {
+		if _, _, err := new(Builder).Counts(t.Context(), whole.OfOne(x.c), x.a[0], x.a[1], x.a[2], x.a[3], x.zoom, Options{}); !errors.Is(err, x.want) {
 			t.Errorf("%v, zoom %d: %v, want %v", x.a, x.zoom, err, x.want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/feature/filter"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 // even is a condition on property even.
@@ -51,7 +52,7 @@ func TestWhere(t *testing.T) {
 		}
 	}
 	count := func(o Options) (n int) {
-		cells, _, err := new(Builder).Counts(t.Context(), c, -180, -90, 180, 90, 3, o)
+		cells, _, err := new(Builder).Counts(t.Context(), whole.OfOne(c), -180, -90, 180, 90, 3, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,11 +67,11 @@ func TestWhere(t *testing.T) {
 	var tree filter.Tree
 	stop := errors.New("stop")
 	failing := Options{Where: tree.Program("failing", tree.Place(failingArea{stop}))}
-	if _, err := new(Builder).Tile(t.Context(), c, 0, 0, 0, failing); !errors.Is(err, stop) {
+	if _, err := new(Builder).Tile(t.Context(), whole.OfOne(c), 0, 0, 0, failing); !errors.Is(err, stop) {
 		t.Errorf("a condition's error: %v", err)
 	}
 	small := Builder{MaxFiltered: 10}
-	if tile, err := small.Tile(t.Context(), c, 0, 0, 0, Options{Where: even("even")}); err != nil || tile.Sampled < 2 {
+	if tile, err := small.Tile(t.Context(), whole.OfOne(c), 0, 0, 0, Options{Where: even("even")}); err != nil || tile.Sampled < 2 {
 		t.Errorf("too many: sampled %d, %v", tile.Sampled, err)
 	}
 	k := NewCache(1<<20, Builder{})
@@ -108,7 +109,7 @@ func TestCoding(t *testing.T) {
 	}
 	stop := errors.New("stop")
 	bad := &Coding{Name: "bad", Encode: func([]byte) ([]byte, error) { return nil, stop }}
-	if _, err := k.Tile(t.Context(), c, 0, 0, 0, Options{Coding: bad}); !errors.Is(err, stop) {
+	if _, err := k.Tile(t.Context(), whole.OfOne(c), 0, 0, 0, Options{Coding: bad}); !errors.Is(err, stop) {
 		t.Error(err)
 	}
 }
@@ -120,7 +121,7 @@ func TestBound(t *testing.T) {
 	k := NewCache(1<<20, Builder{})
 	stop := errors.New("stop")
 	refuse := Options{Bound: func(context.Context, func()) error { return stop }}
-	if _, err := k.Tile(t.Context(), c, 0, 0, 0, refuse); !errors.Is(err, stop) {
+	if _, err := k.Tile(t.Context(), whole.OfOne(c), 0, 0, 0, refuse); !errors.Is(err, stop) {
 		t.Error(err)
 	}
 	asked := 0

@@ -19,6 +19,7 @@ import (
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/internal/whole"
 )
 
 func open(t testing.TB, o store.Options) *store.Store {
@@ -63,7 +64,7 @@ func put(t testing.TB, c *store.Collection, all ...store.Feature) {
 
 func draw(t testing.TB, b Builder, c *store.Collection, z, x, y int, o Options) Tile {
 	t.Helper()
-	got, err := b.Tile(t.Context(), c, z, x, y, o)
+	got, err := b.Tile(t.Context(), whole.OfOne(c), z, x, y, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestBadRequests(t *testing.T) {
 		{c, 3, 0, 8, Options{}, ErrNoTile}, {c, 3, -1, 0, Options{}, ErrNoTile}, {plane, 0, 0, 0, Options{}, ErrSpace},
 		{c, 0, 0, 0, Options{Filter: "what?"}, filter.ErrFilter},
 	} {
-		if _, err := (&Builder{}).Tile(t.Context(), x.c, x.z, x.x, x.y, x.o); !errors.Is(err, x.want) {
+		if _, err := (&Builder{}).Tile(t.Context(), whole.OfOne(x.c), x.z, x.x, x.y, x.o); !errors.Is(err, x.want) {
 			t.Errorf("%d/%d/%d: %v, want %v", x.z, x.x, x.y, err, x.want)
 		}
 	}
@@ -447,11 +448,11 @@ func TestSample(t *testing.T) {
 }
 
 func boxesOf(c *store.Collection) (n int, all bool, err error) {
-	d, err := new(Builder).prepare(c, 0, 0, 0, Options{})
+	d, err := new(Builder).prepare(whole.OfOne(c), 0, 0, 0, Options{})
 	if err != nil {
 		return 0, false, err
 	}
-	return d.count(context.Background(), math.MaxInt/2)
+	return d.c.CountBoxes(context.Background(), d.q, math.MaxInt/2)
 }
 
 // TestSampleOfShapes: more large shapes than a tile draws are sampled, too.
