@@ -252,7 +252,9 @@ func clusterOf(m *placement.Map, groups []*node.Group) (*wire.Cluster, error) {
 		of := wire.ClusterGroup{Name: g.Name}
 		if i := slices.IndexFunc(groups, func(is *node.Group) bool { return is.Name == g.Name }); i >= 0 {
 			for _, member := range groups[i].Members {
-				of.Members = append(of.Members, member.Addr)
+				if member.Addr != "" { // It was entered, and has not started yet.
+					of.Members = append(of.Members, member.Addr)
+				}
 			}
 		}
 		c.Groups = append(c.Groups, of)
