@@ -105,7 +105,7 @@ func streamed(t *testing.T, m *member, group, key string) (kind byte, text strin
 	defer s.Close()
 	const head = `{"Op":"page","Collection":"places","Query":{}}`
 	body := string(binary.LittleEndian.AppendUint32([]byte{'r'}, uint32(len(head)))) + head
-	r, err := http.NewRequest("POST", "http://member/", strings.NewReader(body))
+	r, err := http.NewRequest(http.MethodPost, "http://member/", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -296,7 +296,7 @@ func etagOf(t *testing.T, m *member, path string) string {
 
 func conditional(t *testing.T, m *member, path, tag, body string) (status int) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "PUT", "http://"+m.at.HTTP+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+m.at.HTTP+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +313,7 @@ func conditional(t *testing.T, m *member, path, tag, body string) (status int) {
 // eventsAt reads a stream of events of an area: their kinds and ids.
 func eventsAt(t *testing.T, m *member) (next func() string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+m.at.HTTP+"/collections/places/events?areas=here:0,0,10,10", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+m.at.HTTP+"/collections/places/events?areas=here:0,0,10,10", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

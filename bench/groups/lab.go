@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/harness"
@@ -90,7 +91,7 @@ func (g *group) startGroup(ctx context.Context, n int) error {
 		return err
 	}
 	for range n {
-		args := append(g.args, "--lane-transport", g.cell.transport())
+		args := slices.Concat(g.args, []string{"--lane-transport", g.cell.transport()})
 		if err := g.StartMember(ctx, g.Add(), args...); err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (g *group) startMoveGroups(ctx context.Context, n int) error {
 	if _, err := g.Command(ctx, append([]string{"cluster", "init", "--coordinators", g.Coordinator}, moveGroups...)...); err != nil {
 		return err
 	}
-	args := append(g.args, "--lane-transport", g.cell.transport())
+	args := slices.Concat(g.args, []string{"--lane-transport", g.cell.transport()})
 	for _, name := range moveGroups {
 		for range n {
 			if err := g.StartMemberOf(ctx, name, g.Add(), args...); err != nil {

@@ -16,7 +16,7 @@ func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.S
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
+	defer func() { _ = c.close() }() // All was read.
 	c.servers.group = group
 	s, err := c.reachPrimary(ctx)
 	if err != nil {

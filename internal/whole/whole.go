@@ -94,14 +94,21 @@ func (c Collection) Several() bool { return c.of != nil }
 // Own is what this member's group has of the collection.
 func (c Collection) Own() *store.Collection { return c.own }
 
-// Name, Options, NewID, Prepare and PrepareTo are those of package store: they need no other
-// group.
-func (c Collection) Name() string                     { return c.own.Name() }
+// Name is store.Collection.Name. It needs no other group; nor do the next four.
+func (c Collection) Name() string { return c.own.Name() }
+
+// Options is store.Collection.Options.
 func (c Collection) Options() store.CollectionOptions { return c.own.Options() }
-func (c Collection) NewID() string                    { return c.own.NewID() }
+
+// NewID is store.Collection.NewID.
+func (c Collection) NewID() string { return c.own.NewID() }
+
+// Prepare is store.Collection.Prepare.
 func (c Collection) Prepare(q store.Query) (*store.Prepared, error) {
 	return c.own.Prepare(q)
 }
+
+// PrepareTo is store.Collection.PrepareTo.
 func (c Collection) PrepareTo(p *store.Prepared, q *store.Query) error { return c.own.PrepareTo(p, q) }
 
 // Describe is store.Collection.Describe. Of several groups there are no revisions, and the
