@@ -64,6 +64,7 @@ type Mover struct {
 
 	// Used by Run.
 	term     uint64 // of what follows
+	led      bool   // at the last turn
 	sessions []*session
 	job      *job          // drops slots, or looks whether there are some; nil: none runs
 	tidied   uint64        // the version for which that has ended

@@ -79,9 +79,13 @@ func (m *Mover) turn(ctx context.Context) (busy bool, err error) {
 		m.term = term
 	}
 	if !leads {
-		m.rest()
+		if m.led {
+			m.rest()
+		}
+		m.led = false
 		return m.tidy(is, me, false), nil
 	}
+	m.led = true
 	m.sessions = slices.DeleteFunc(m.sessions, func(s *session) bool {
 		select {
 		case <-s.done:

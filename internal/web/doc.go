@@ -63,7 +63,7 @@
 //
 // Reading:
 //
-//	items.go        a page of features, its answer; page.go: its contents; walk.go: in the order of ids
+//	items.go        a page of features, its answer; page.go: its contents; walk.go: in the order of ids; pagegroups.go
 //	feature.go      one feature; nearest.go: those around a point
 //	collections.go  the landing page, collections; schema.go: schemas and queryables
 //	tiles.go        tiles, which package tile draws and caches (cache.go there)
