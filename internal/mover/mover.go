@@ -24,8 +24,8 @@ type Store interface {
 	Define(all []store.Definition) error
 	SlotScan(ctx context.Context, set *store.SlotSet, at store.SlotCursor, most int) ([]store.MovedState, store.SlotCursor, error)
 	SlotLog(ctx context.Context, set *store.SlotSet, from uint64, most int) ([]store.MovedState, uint64, error)
-	CopyIn(ctx context.Context, states []store.MovedState) error
-	DropSlots(ctx context.Context, set *store.SlotSet, progress func(dropped int) error) (int, error)
+	CopyIn(ctx context.Context, states []store.MovedState, may func() error) error
+	DropSlots(ctx context.Context, set *store.SlotSet, may func() error) (int, error)
 	Settle(ctx context.Context) (clean bool, err error)
 }
 

@@ -123,21 +123,21 @@ func (o own) SetSlots(s store.Slots) error {
 	return o.Store.SetSlots(s)
 }
 
-func (o own) CopyIn(ctx context.Context, states []store.MovedState) error {
+func (o own) CopyIn(ctx context.Context, states []store.MovedState, may func() error) error {
 	if o.p.past.Load() {
 		return fault.ErrNotPrimary
 	}
-	return o.Store.CopyIn(ctx, states)
+	return o.Store.CopyIn(ctx, states, may)
 }
 
-func (o own) DropSlots(ctx context.Context, set *store.SlotSet, progress func(int) error) (int, error) {
+func (o own) DropSlots(ctx context.Context, set *store.SlotSet, may func() error) (int, error) {
 	if o.p.past.Load() {
 		return 0, fault.ErrNotPrimary
 	}
 	if o.p.w.plant == leftovers {
 		return 0, nil
 	}
-	return o.Store.DropSlots(ctx, set, progress)
+	return o.Store.DropSlots(ctx, set, may)
 }
 
 // die ends a process as a machine ends: what it does from now on reaches nothing.

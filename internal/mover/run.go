@@ -201,7 +201,7 @@ func (m *Mover) drop(now time.Duration, parts []placement.Part) {
 		return
 	}
 	set := setOf(due)
-	m.start(0, func(ctx context.Context, may func(int) error) error {
+	m.start(0, func(ctx context.Context, may func() error) error {
 		n, err := m.o.Store.DropSlots(ctx, &set, may)
 		for err == nil {
 			err = m.stepAll(ctx, set, placement.Drop, (*placement.Map).Dropped)

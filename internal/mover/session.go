@@ -130,10 +130,7 @@ func (s *session) define(ctx context.Context) error {
 
 // copyIn writes states, in this session's term: in a later one they may be old.
 func (s *session) copyIn(ctx context.Context, states []store.MovedState) error {
-	if !s.m.leads(s.term) {
-		return cluster.ErrDeposed
-	}
-	return s.m.o.Store.CopyIn(ctx, states)
+	return s.m.o.Store.CopyIn(ctx, states, s.m.inTerm(s.term))
 }
 
 // copy copies what the source has, and says so. After an error it continues.
@@ -143,7 +140,7 @@ func (s *session) copy(ctx context.Context) error {
 		return err
 	}
 	if !s.begun {
-		if _, err := s.m.o.Store.DropSlots(ctx, &set, nil); err != nil {
+		if _, err := s.m.o.Store.DropSlots(ctx, &set, s.m.inTerm(s.term)); err != nil {
 			return err
 		}
 		s.begun = true

@@ -25,15 +25,19 @@ const tidyPause = time.Second
 
 var errUntidy = errors.New("mover: the store has ids of other groups' slots")
 
-// start begins a job; may is an error when this member does not lead in the same term any more.
-func (m *Mover) start(tidies uint64, work func(ctx context.Context, may func(int) error) error) {
-	term := m.term
-	may := func(int) error {
+// inTerm is for writes of a term: an error when this member does not lead in it any more.
+func (m *Mover) inTerm(term uint64) func() error {
+	return func() error {
 		if !m.leads(term) {
 			return cluster.ErrDeposed
 		}
 		return nil
 	}
+}
+
+// start begins a job; may is inTerm.
+func (m *Mover) start(tidies uint64, work func(ctx context.Context, may func() error) error) {
+	may := m.inTerm(m.term)
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{cancel: cancel, done: make(chan struct{}), tidies: tidies}
 	m.job = j
@@ -85,7 +89,7 @@ func (m *Mover) tidy(is *placement.Map, me placement.Index, leads bool) (busy bo
 			others.Add(uint16(slot))
 		}
 	}
-	m.start(is.Version, func(ctx context.Context, may func(int) error) error {
+	m.start(is.Version, func(ctx context.Context, may func() error) error {
 		clean, err := m.o.Store.Settle(ctx)
 		if err == nil && !clean && leads {
 			if _, err = m.o.Store.DropSlots(ctx, &others, may); err == nil {

@@ -39,7 +39,8 @@ type write struct {
 	as  Name
 	// known: it was carried out before. first is the write of the batch that it repeats.
 	known bool
-	moved bool // by a move between groups (moved.go)
+	moved bool         // by a move between groups (moved.go)
+	may   func() error // of a move: judged in the commit leader, nil: it may
 	first *write
 	box   *boxWrite // to a collection of boxes; then the fields below are not used
 	coll  *Collection

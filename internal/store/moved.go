@@ -54,7 +54,10 @@ const moveAtOnce = 256
 // same order: a state is a result, not a change. ErrOwned: the store has the slot by now.
 // ErrUnknownCollection, fault.ErrKind: the store has no such collection, yet or any more.
 // ErrFeature, ErrCorrupt: a value is none. Other errors are those of Put.
-func (st *Store) CopyIn(ctx context.Context, states []MovedState) error {
+//
+// may, if not nil, is called in the commit leader before each state is written; its error is
+// returned: the move's part that has these states has ended meanwhile.
+func (st *Store) CopyIn(ctx context.Context, states []MovedState, may func() error) error {
 	for len(states) > 0 {
 		n := min(len(states), moveAtOnce)
 		ws := make([]*write, n)
@@ -63,6 +66,7 @@ func (st *Store) CopyIn(ctx context.Context, states []MovedState) error {
 			if err != nil {
 				return err
 			}
+			w.may = may
 			ws[i] = w
 		}
 		if err := st.writeMoved(ctx, ws); err != nil {
@@ -142,15 +146,16 @@ func (st *Store) prepareMoved() error {
 }
 
 // DropSlots deletes what the store has of slots that are not its own, in all collections,
-// and returns how many ids. progress, if not nil, is called with the number so far, some
-// hundred at a time; its error ends the work. What is left after an error, the next call
+// and returns how many ids. may is that of CopyIn. What is left after an error, the next call
 // drops. ErrOwned: the store has one of the slots, and nothing of it was dropped.
-func (st *Store) DropSlots(ctx context.Context, set *SlotSet, progress func(dropped int) error) (dropped int, err error) {
+func (st *Store) DropSlots(ctx context.Context, set *SlotSet, may func() error) (dropped int, err error) {
 	at := SlotCursor{}
 	for !at.Done {
 		var ws []*write
 		at, err = st.eachID(ctx, set, at, func(e *Entry, id []byte, _ int) (bool, error) {
-			ws = append(ws, e.movedWrite(id))
+			w := e.movedWrite(id)
+			w.may = may
+			ws = append(ws, w)
 			return len(ws) < moveAtOnce, nil
 		})
 		if err == nil && len(ws) > 0 {
@@ -159,11 +164,7 @@ func (st *Store) DropSlots(ctx context.Context, set *SlotSet, progress func(drop
 		if err != nil {
 			return dropped, err
 		}
-		if dropped += len(ws); progress != nil && len(ws) > 0 {
-			if err := progress(dropped); err != nil {
-				return dropped, err
-			}
-		}
+		dropped += len(ws)
 	}
 	return dropped, nil
 }

@@ -64,7 +64,7 @@ func moveSome(t *testing.T, st *Store, s Slots, rng *rand.Rand, c *Collection) {
 			}
 			states = append(states, m)
 		}
-		if err := st.CopyIn(t.Context(), states); err != nil {
+		if err := st.CopyIn(t.Context(), states, nil); err != nil {
 			t.Fatal(err)
 		}
 		if rng.IntN(5) == 0 {
@@ -227,7 +227,7 @@ func TestSecondaryWithOldLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := primary.CopyIn(t.Context(), []MovedState{{Collection: "places", ID: []byte("a"), Value: value}}); err != nil {
+		if err := primary.CopyIn(t.Context(), []MovedState{{Collection: "places", ID: []byte("a"), Value: value}}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -378,7 +378,7 @@ func TestSlotScanAndLog(t *testing.T) {
 	if _, _, err := st.SlotLog(canceled, &all, first+1, 0); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if err := st.CopyIn(canceled, []MovedState{{Collection: "places", ID: []byte("a")}}); !errors.Is(err, context.Canceled) {
+	if err := st.CopyIn(canceled, []MovedState{{Collection: "places", ID: []byte("a")}}, nil); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	for _, e := range []disk.Entry{{Kind: disk.Create}, {Kind: disk.Drop}, {Kind: disk.Alter}, {Kind: disk.Term}, {Kind: disk.Put, Flags: boxFlag}} {
@@ -407,7 +407,7 @@ func TestDropsExpired(t *testing.T) {
 		{Collection: "places", ID: id, Value: place(t, 1), Expiry: soon},
 		{Collection: "records", Records: true, ID: id, Value: AppendRecordValue(nil, nil, 0), Expiry: soon},
 	}
-	if err := st.CopyIn(t.Context(), both); err != nil {
+	if err := st.CopyIn(t.Context(), both, nil); err != nil {
 		t.Fatal(err)
 	}
 	now.advance(time.Hour)
@@ -423,8 +423,43 @@ func TestDropsExpired(t *testing.T) {
 	for i := range both {
 		both[i].Value = nil
 	}
-	if err := st.CopyIn(t.Context(), both); err != nil || st.Revision() != before {
+	if err := st.CopyIn(t.Context(), both, nil); err != nil || st.Revision() != before {
 		t.Errorf("revision %d after %d, %v", st.Revision(), before, err)
+	}
+}
+
+// A part of a move that has ended writes nothing any more, also what is in the commit queue already.
+func TestEndedMoveWritesNothing(t *testing.T) {
+	st := open(t, Options{Dir: t.TempDir(), SlabBytes: 64 << 20})
+	c := create(t, st, CollectionOptions{})
+	s := halves()
+	if err := st.SetSlots(s); err != nil {
+		t.Fatal(err)
+	}
+	ended, asked := errors.New("ended"), 0
+	after := func(n int) func() error {
+		asked = 0
+		return func() error {
+			if asked++; asked > n {
+				return ended
+			}
+			return nil
+		}
+	}
+	id := []byte(other(&s.Owned))
+	states := []MovedState{{Collection: "places", ID: id, Value: place(t, 1)}, {Collection: "places", ID: id, Value: place(t, 2)}}
+	if err := st.CopyIn(t.Context(), states, after(0)); !errors.Is(err, ended) || c.Len() != 0 {
+		t.Errorf("%v, %d features", err, c.Len())
+	}
+	if err := st.CopyIn(t.Context(), states, after(1)); !errors.Is(err, ended) || c.Len() != 1 || asked != 2 {
+		t.Errorf("%v, %d features, asked %d times", err, c.Len(), asked)
+	}
+	others := s.Owned.others()
+	if _, err := st.DropSlots(t.Context(), &others, after(0)); !errors.Is(err, ended) || c.Len() != 1 {
+		t.Errorf("%v, %d features", err, c.Len())
+	}
+	if n, err := st.DropSlots(t.Context(), &others, after(1)); n != 1 || err != nil || c.Len() != 0 {
+		t.Errorf("%d dropped, %v, %d features", n, err, c.Len())
 	}
 }
 
@@ -503,7 +538,7 @@ func TestSettleBesideCopy(t *testing.T) {
 	}
 	want := c.Len()
 	copies := func() {
-		if err := st.CopyIn(t.Context(), []MovedState{{Collection: "places", ID: first, Value: place(t, 1)}}); err != nil {
+		if err := st.CopyIn(t.Context(), []MovedState{{Collection: "places", ID: first, Value: place(t, 1)}}, nil); err != nil {
 			t.Error(err)
 		}
 	}

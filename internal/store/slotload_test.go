@@ -50,7 +50,7 @@ func TestSlotLoad(t *testing.T) {
 	if err := st.SetSlots(Slots{Epoch: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.CopyIn(t.Context(), states); err != nil {
+	if err := st.CopyIn(t.Context(), states, nil); err != nil {
 		t.Fatal(err)
 	}
 	load, err := st.SlotLoad(t.Context(), func() error { return nil })

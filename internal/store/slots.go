@@ -258,6 +258,8 @@ func (st *Store) mayWrite(w *write) error {
 	switch owned := s == nil || s.Owned.Has(slot); {
 	case w.moved && owned:
 		return fmt.Errorf("%w: %d, of %q", ErrOwned, slot, w.id)
+	case w.moved && w.may != nil:
+		return w.may()
 	case w.moved:
 		return nil
 	case !owned:

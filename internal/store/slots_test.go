@@ -272,7 +272,7 @@ func (m *groupsModel) step() {
 	log := func() bool {
 		states, next, err := from.st.SlotLog(ctx, &v.set, v.next, 1+m.rng.IntN(5))
 		m.must(err)
-		m.must(to.st.CopyIn(ctx, states))
+		m.must(to.st.CopyIn(ctx, states, nil))
 		v.next = next
 		return next == from.st.Revision()+1
 	}
@@ -284,7 +284,7 @@ func (m *groupsModel) step() {
 	case 1:
 		states, next, err := from.st.SlotScan(ctx, &v.set, v.at, 1+m.rng.IntN(5))
 		m.must(err)
-		m.must(to.st.CopyIn(ctx, states))
+		m.must(to.st.CopyIn(ctx, states, nil))
 		if v.at = next; next.Done {
 			v.step, v.next = 2, next.Revision+1
 		}
@@ -319,7 +319,7 @@ func (m *groupsModel) step() {
 		v.step = 6
 	case 6:
 		others := from.slots.Owned.others() // also what moves that were given up have left
-		_, err := from.st.DropSlots(ctx, &others, func(int) error { return nil })
+		_, err := from.st.DropSlots(ctx, &others, nil)
 		m.must(err)
 		clean, err := from.st.Settle(ctx)
 		if m.must(err); !clean || from.st.owned.Load().hides {
@@ -473,7 +473,7 @@ func TestExpiryOfOthersSlots(t *testing.T) {
 	if err := st.CopyIn(t.Context(), []MovedState{
 		{Collection: "places", ID: id, Value: value, Expiry: soon},
 		{Collection: "records", Records: true, ID: id, Value: AppendRecordValue(nil, nil, 0), Expiry: soon},
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	now.advance(time.Hour)
@@ -527,7 +527,7 @@ func TestCopyInRefusals(t *testing.T) {
 			} else if name != "owned" {
 				continue
 			}
-			if err := st.CopyIn(t.Context(), []MovedState{x.m}); !errors.Is(err, x.want) {
+			if err := st.CopyIn(t.Context(), []MovedState{x.m}, nil); !errors.Is(err, x.want) {
 				t.Errorf("%s: %v, want %v", name, err, x.want)
 			}
 		}
