@@ -149,6 +149,7 @@ func TestHostileRequests(t *testing.T) {
 				w.t.Errorf("%s: %+v", what, got)
 			}
 		}
+		synctest.Wait() // The streams of before have ended.
 		var silent []net.Conn
 		for range maxStreams {
 			c, there := net.Pipe()
