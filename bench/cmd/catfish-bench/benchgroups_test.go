@@ -102,7 +102,8 @@ func TestBenchGroupsNamespaces(t *testing.T) {
 
 func TestBenchGroupsUsage(t *testing.T) {
 	for says, args := range map[string]string{
-		`part "moves"`:            "--part moves",
+		`part "elections"`:        "--part elections",
+		"moves is 0":              "--moves 0",
 		`network "ofi"`:           "--network ofi",
 		`level "written"`:         "--level written",
 		`kind "boxes"`:            "--kind boxes",
