@@ -17,7 +17,7 @@ func benchGroups(t *testing.T, args string) (rows []groups.Row, table, markdown 
 	t.Helper()
 	tmp, out := withCoordinator(t), t.TempDir()
 	file, page := filepath.Join(out, "rows.jsonl"), filepath.Join(out, "page.md")
-	table = clitest.Succeed(t, append(strings.Fields("bench groups --members 2 --level received --clients 2 --duration 50ms --warmup 20ms --switches 2 --objects 2000 --entries 320 --json "+
+	table = clitest.Succeed(t, append(strings.Fields("bench groups --members 2 --level received --clients 2 --duration 50ms --warmup 20ms --switches 2 --moves 2 --objects 2000 --entries 320 --json "+
 		file+" --table "+page), strings.Fields(args)...)...)
 	for line := range strings.Lines(clitest.ReadFile(t, file)) {
 		rows = append(rows, clitest.Decode[groups.Row](t, line))
@@ -44,6 +44,10 @@ func TestBenchGroups(t *testing.T) {
 			if s.Seconds <= 0 || s.Bytes == 0 || s.MBs <= 0 || s.LaneMBs <= 0 || s.MemoryMBs <= 0 || s.Share <= 0 || s.Writers != (s.Before > 0 && s.During > 0) || s.Errors != 0 {
 				t.Errorf("%+v", s)
 			}
+		case r.Move != nil:
+			if m := r.Move; m.Errors != 0 || m.Writes == 0 || m.Members != 2 || len(m.Gaps) != 2 || m.GapMax < m.GapP50 || m.GapP50 <= 0 || m.Others <= 0 || m.OthersMin > m.Others || m.Command <= 0 {
+				t.Errorf("%+v", m)
+			}
 		case r.Lane != nil:
 			if l := r.Lane; l.Mean <= 0 || l.Strict <= 0 || l.Answers <= 0 {
 				t.Errorf("%+v", l)
@@ -54,11 +58,11 @@ func TestBenchGroups(t *testing.T) {
 		}
 	}
 	// A server alone and a group of two, of two kinds; one member without writers, one
-	// while some do; three ways over two transports, of 1 and 2 followers and 1 and 8 clients.
-	if of[groups.Writes] != 4 || of[groups.Switch] != 1 || of[groups.Sync] != 2 || of[groups.Lanes] != 24 {
+	// while some do; moves between two groups of two; three ways over two transports, of 1 and 2 followers and 1 and 8 clients.
+	if of[groups.Writes] != 4 || of[groups.Switch] != 1 || of[groups.Sync] != 2 || of[groups.Lanes] != 24 || of[groups.Moves] != 1 {
 		t.Errorf("rows of parts: %v", of)
 	}
-	for _, s := range []string{"2 members, received", "longest gap", "share of link", "relaxed"} {
+	for _, s := range []string{"2 members, received", "longest gap", "share of link", "relaxed", "others' rate"} {
 		if !strings.Contains(table, s) || !strings.Contains(page, s) {
 			t.Errorf("no %q in\n%s\nor\n%s", s, table, page)
 		}
