@@ -104,7 +104,8 @@ test('a filter that tiles cannot be had with asks to zoom in, once', async () =>
   await box.press('Enter');
   const notes = page.locator('.note');
   await notes.getByText('Zoom in to see them.').waitFor();
-  await page.locator('#results-title').getByText(/^50 of/).waitFor();
+  // A busy server does not count them all.
+  await page.locator('#results-title').getByText(/^50 (of|places so far)/).waitFor();
   await drawn(page);
   expect(await notes.count()).toBe(1);
   expect(await page.locator('.note.error').count()).toBe(0);
