@@ -3,6 +3,7 @@ package mover
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,10 +77,11 @@ func TestSuccessors(t *testing.T) {
 func (w *world) deposed(step placement.Step) string {
 	c := w.clients()
 	time.Sleep(100 * time.Millisecond)
-	asked, arrived := make(chan struct{}, 1), false
+	asked := make(chan struct{}, 1)
+	var arrived atomic.Bool
 	w.keeper.outcome = func(was, next *placement.Map) outcome {
 		switch {
-		case arrived || !comesTo(step, was, next):
+		case arrived.Load() || !comesTo(step, was, next):
 			return made
 		case len(asked) == 0:
 			asked <- struct{}{}
@@ -96,7 +98,7 @@ func (w *world) deposed(step placement.Step) string {
 	time.Sleep(50 * time.Millisecond)
 	w.keeper.deliver()
 	time.Sleep(50 * time.Millisecond)
-	arrived = true
+	arrived.Store(true)
 	return c.finish()
 }
 
