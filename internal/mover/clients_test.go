@@ -145,7 +145,7 @@ func (c *clients) check(at int) {
 func (c *clients) oneSided(at int, is **placement.Map, leases *[2]lease) {
 	of := (*is).Of([]byte(c.ids[at]))
 	g, l := c.w.groups[of], &leases[of]
-	if p := g.is; !p.dead.Load() && !p.mute.Load() && c.w.now()+groupLease/2 > l.until {
+	if p := g.is.Load(); !p.dead.Load() && !p.mute.Load() && c.w.now()+groupLease/2 > l.until {
 		grant := replica.Lease{Term: p.term, Until: c.w.now() + groupLease}
 		if c.w.plant != unbounded {
 			grant = p.m.Leases.Grant(grant)

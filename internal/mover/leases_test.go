@@ -53,7 +53,7 @@ func TestGains(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var m [2]*Mover
 		for i, g := range w.groups {
-			m[i] = g.is.m
+			m[i] = g.is.Load().m
 		}
 		gains := func(is *placement.Map, began time.Duration, a, b bool) {
 			w.t.Helper()

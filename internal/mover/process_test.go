@@ -181,10 +181,10 @@ func (p *process) dial(ctx context.Context, addr string) (net.Conn, error) {
 	}
 	here, there := net.Pipe()
 	select {
-	case p.w.groups[i].is.l.in <- there:
+	case p.w.groups[i].is.Load().l.in <- there:
 		p.stream.Store(&here)
 		return slow{here}, nil
-	case <-p.w.groups[i].is.l.closed:
+	case <-p.w.groups[i].is.Load().l.closed:
 		return nil, errDead
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -29,7 +29,7 @@ func TestDestinationEnds(t *testing.T) {
 					if !comesTo(placement.Freeze, was, next) {
 						return made
 					}
-					w.groups[1].is.die()
+					w.groups[1].is.Load().die()
 					if first == lost { // And the next ones, as long as the destination is heard of.
 						return lost
 					}
@@ -90,7 +90,7 @@ func TestTrimmed(t *testing.T) {
 		w.begin(0, c.ids...)
 		for <-steps != placement.CatchUp {
 		}
-		w.groups[1].is.cut()
+		w.groups[1].is.Load().cut()
 		source := w.groups[0].store
 		later, err := source.CreateFeatures("later", store.CollectionOptions{Title: "Later"})
 		if err != nil {
@@ -116,7 +116,7 @@ func TestTrimmed(t *testing.T) {
 				}
 			}
 		}
-		w.groups[1].is.deaf.Store(false)
+		w.groups[1].is.Load().deaf.Store(false)
 		if wrong := c.finish(); wrong != "" {
 			w.t.Error(wrong)
 		}

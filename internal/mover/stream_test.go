@@ -130,7 +130,7 @@ func (w *world) say(of *process, lines ...any) (a answer, err error) {
 // A source answers nothing but slots that move to the group that asks, and bounds streams.
 func TestHostileRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
-		a := w.groups[0].is
+		a := w.groups[0].is.Load()
 		b := hello{Group: "b", Key: "the key of b"}
 		all, none := store.AllSlots(), store.SlotSet{}
 		for what, lines := range map[string][]any{

@@ -35,7 +35,7 @@ func (w *world) successors(side int, ends bool) string {
 		select {
 		case step := <-steps:
 			left--
-			was := w.groups[side].is
+			was := w.groups[side].is.Load()
 			if ends {
 				was.end()
 			}

@@ -48,7 +48,7 @@ type group struct {
 	name  string
 	store *store.Store
 	term  uint64
-	is    *process
+	is    atomic.Pointer[process]
 }
 
 // inWorld runs a test on a fake clock.
@@ -80,8 +80,8 @@ func withPlant(t *testing.T, plant plant, test func(w *world)) {
 			g := &group{name: string(rune('a' + i)), store: st}
 			w.groups[i] = g
 			t.Cleanup(func() {
-				if g.is != nil {
-					g.is.end()
+				if g.is.Load() != nil {
+					g.is.Load().end()
 				}
 				if err := st.Close(); err != nil {
 					t.Error(err)
@@ -101,8 +101,8 @@ func (w *world) now() time.Duration { return time.Since(w.start) }
 func (w *world) promote(i int) {
 	w.t.Helper()
 	g := w.groups[i]
-	if g.is != nil {
-		g.is.mute.Store(true)
+	if g.is.Load() != nil {
+		g.is.Load().mute.Store(true)
 		time.Sleep(groupLease)
 	}
 	g.term++
@@ -114,8 +114,8 @@ func (w *world) promote(i int) {
 	if _, err := w.keeper.swap(node.Key(g.name), v.Version, value, nil); err != nil {
 		w.t.Fatal(err)
 	}
-	if g.is != nil {
-		g.is.past.Store(true)
+	if g.is.Load() != nil {
+		g.is.Load().past.Store(true)
 	}
 	p := &process{w: w, of: g, term: g.term, reread: make(chan struct{}, 1), l: newPipes()}
 	p.m = New(Options{Group: g.name, Node: "n", Store: own{g.store, p}, Keeper: p, Logger: w.log.Logger().With("of", g.name, "term", p.term),
@@ -128,10 +128,10 @@ func (w *world) promote(i int) {
 		},
 	})
 	p.m.Leases.Now = w.now
-	if g.is != nil {
-		w.t.Cleanup(g.is.end)
+	if g.is.Load() != nil {
+		w.t.Cleanup(g.is.Load().end)
 	}
-	g.is = p
+	g.is.Store(p)
 	if err := p.read(); err != nil {
 		w.t.Fatal(err)
 	}
