@@ -42,7 +42,7 @@ func withKey(t *testing.T, m *member, key, method, path, body string) (status in
 	return a.StatusCode, string(b)
 }
 
-// Groups with keys answer each other, and nobody else: the client's key is checked where it comes
+// Groups with keys answer only each other: the client's key is checked where it comes
 // in, and a member's key between groups.
 func TestGroupsKeys(t *testing.T) {
 	t.Parallel()

@@ -264,7 +264,7 @@ func (d *Daemon) joinGroup(ctx context.Context, st *server.Store) (err error) {
 	}
 	d.openMover(st)
 	o.Prepare = d.prepare
-	// Before it hears the first beacon, which says that it has what moved here: by an older map.
+	// Before the first beacon, which says that it has what moved here, it answers by an older map.
 	if err := d.readMap(ctx, false); err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ type Mover struct {
 	mu       sync.Mutex
 	is       *placement.Map // nil: none was read
 	me       placement.Index
-	asking   stopped // for the step that is asked for now
+	asking   stopped // for the step that is being written
 	stopped  stopped // for steps before it, whose outcome the map does not have yet
 	progress [placement.Slots]progress
 

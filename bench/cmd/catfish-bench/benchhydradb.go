@@ -43,7 +43,7 @@ tables into docs/papers/hydradb.md.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&f.figure, "figure", "13", "12 or 13")
-	fs.IntVar(&f.place.RingPoints, "ring", 0, "with --figure 12: place keys by a ring on which each shard has so many points; 0: by slots")
+	fs.IntVar(&f.place.RingPoints, "ring", 0, "with --figure 12: place keys by a ring with this number of points for each shard; 0: by slots")
 	cli.Complete(c, "figure", "12", "13")
 	fs.StringArrayVar(&f.set, "set", nil, "change a number of the cluster, as in server.nic.out_mops=4; repeatable")
 	fs.StringVar(&f.json, "json", "", "write one JSON object per row to this file, - for standard output")
