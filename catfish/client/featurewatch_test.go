@@ -97,13 +97,15 @@ func TestWatchHistories(t *testing.T) {
 	begin("reference", watchedBy(t, s, "local"), nil)
 
 	var moving sync.WaitGroup
+	var uncut atomic.Int32 // watchers whose connection must still be lost
+	uncut.Store(int32(len(watchPaths) - 1))
 	half := make(chan struct{})
 	var once sync.Once
 	for i := range movers {
 		f := watchedBy(t, s, watchPaths[i%len(watchPaths)])
 		moving.Go(func() {
 			rng := rand.New(rand.NewPCG(5, uint64(i)))
-			for n := range moves {
+			for n := 0; n < moves || uncut.Load() > 0 && n < 100*moves; n++ {
 				id := fmt.Sprint("mover ", rng.IntN(12))
 				var err error
 				if rng.IntN(5) == 0 {
@@ -136,6 +138,9 @@ func TestWatchHistories(t *testing.T) {
 			if cutting {
 				conn := clientOf(f).conn
 				cut = func(n int) {
+					if n == 7 {
+						uncut.Add(-1)
+					}
 					if n%40 == 7 {
 						conn.sessions.latest().caller.Close()
 					}
