@@ -110,6 +110,9 @@ func (k *Groups) exchange(ctx context.Context, addr string, body []byte, give gi
 		if err != nil {
 			return false, a, err
 		}
+		if of := kind == frameStands || kind == frameEvent; of && events == nil || kind == frameFound && give == nil {
+			return true, a, fmt.Errorf("%w: a frame of kind %q that was not asked for", errFormat, kind)
+		}
 		switch kind {
 		case frameStands:
 			err = events.stands()

@@ -2,6 +2,7 @@ package whole
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/catfish-index/catfish/internal/store"
 )
@@ -26,6 +27,9 @@ func (k *Groups) get(ctx context.Context, name string, ids []string, yield func(
 				r.IDs = append(r.IDs, ids[i])
 			}
 			_, err := k.ask(ctx, v, g, &r, func(f *store.Found, tag int32) (bool, error) {
+				if tag < 0 || int(tag) >= len(r.IDs) {
+					return false, fmt.Errorf("%w: feature %d of %d", errFormat, tag, len(r.IDs))
+				}
 				own := f.Clone()
 				found[at[g][tag]] = &own
 				return true, nil
@@ -65,9 +69,12 @@ func (k *Groups) describe(ctx context.Context, name string, what op) (d store.De
 		return d, err
 	}
 	for i := range answers {
-		if of := answers[i].Description; i == 0 {
+		switch of := answers[i].Description; {
+		case of == nil:
+			return d, fmt.Errorf("%w: an answer without a description", errFormat)
+		case i == 0:
 			d = *of
-		} else {
+		default:
 			d.Join(of)
 		}
 	}

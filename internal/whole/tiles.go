@@ -85,6 +85,9 @@ func (c Collection) Cells(ctx context.Context, p *store.Prepared, g *rstar.Grid,
 		r := request{Op: opCells, Epoch: v.Map.Epoch, Collection: c.Name(), Query: t, Grid: &gridText{g.X, g.Y, g.MostWide, draw}}
 		return c.of.fromAll(ctx, v, v.having(), func(ctx context.Context, _, group int) error {
 			a, err := c.of.ask(ctx, v, group, &r, func(f *store.Found, tag int32) (bool, error) {
+				if tag < tagWide || int(tag) >= len(g.Counts) {
+					return false, fmt.Errorf("%w: cell %d of %d", errFormat, tag, len(g.Counts))
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				found = append(found, InCell{f.Clone(), int(tag)})
