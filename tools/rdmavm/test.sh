@@ -48,7 +48,7 @@ mkdir -p "$tmp/share/catfish-src/catfish/client" "$tmp/share/catfish-src/dataset
 cp -r datasets/testdata "$tmp/share/catfish-src/datasets/"
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/catfish-src/catfish/client/catfish.test" ./catfish/client
 for p in cuckoo record kv; do
-	CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/$p-remote.test" ./$p/remote
+	CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/$p-remote.test" ./internal/$p/remote
 done
 CGO_ENABLED=1 $go test -tags ofi -c -o "$tmp/share/fastmsg.test" ./fastmsg
 CGO_ENABLED=1 $go build -tags ofi -buildvcs=false -o "$tmp/share/catfish" ./cmd/catfish
