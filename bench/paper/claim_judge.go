@@ -102,6 +102,32 @@ func highest(experiment string) func(View) (Verdict, bool) {
 	}
 }
 
+// sameTrend compares Catfish with its base lines, with and without inserts, at the most
+// clients.
+func sameTrend(v View) (Verdict, bool) {
+	return inAll(v, "hybrid", func(panel string) (all Verdict, ok bool) {
+		all.Outcome = Held
+		x := last(v, "hybrid", panel, catfish)
+		for _, base := range []Series{tcp, polling, single} {
+			with, ok1 := valuesAt(v, "hybrid", panel, x, catfish, base)
+			without, ok2 := valuesAt(v, "search", panel, x, catfish, base)
+			if !ok1 || !ok2 {
+				return all, false
+			}
+			a, b := under(without[0].MeanUs, without[1].MeanUs), under(with[0].MeanUs, with[1].MeanUs)
+			outcome := decided(a == b)
+			if a == TooClose || b == TooClose {
+				outcome = TooClose
+			}
+			all.Outcome = min(all.Outcome, outcome)
+			all.Why = join(all.Why, base.Name, fmt.Sprintf("%.4g and %.4g us, without %.4g and %.4g",
+				with[0].MeanUs, with[1].MeanUs, without[0].MeanUs, without[1].MeanUs))
+		}
+		all.Why += " at " + clients(x)
+		return all, true
+	})
+}
+
 // mostSaved compares what multi-issue saves at the four scales.
 func mostSaved(v View) (Verdict, bool) {
 	var here, other float64
