@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"math/rand/v2"
 
 	"github.com/tidwall/rtree"
 
@@ -11,33 +12,43 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// QuerySet names one of the four query sets of the rea02 benchmark.
+// QuerySet names one of the four query sets of the rea02 benchmark, or that of the
+// Catfish paper.
 type QuerySet int
 
 // The query sets by the number of results that each query has.
 const (
-	QR0 QuerySet = iota // points: every 10th rectangle shrunk to its centre
-	QR1                 // 1 result
-	QR2                 // 100 results
-	QR3                 // 1000 results
+	QR0      QuerySet = iota // points: every 10th rectangle shrunk to its centre
+	QR1                      // 1 result
+	QR2                      // 100 results
+	QR3                      // 1000 results
+	Q50To150                 // 50 to 150 results, as many of each: the Catfish paper's
 )
 
-// ParseQuerySet accepts "QR0" to "QR3". Its errors wrap ErrOption.
+// leastResults and mostResults are the results of Q50To150.
+const leastResults, mostResults = 50, 150
+
+// ParseQuerySet accepts "QR0" to "QR3", and "50-150". Its errors wrap ErrOption.
 func ParseQuerySet(s string) (QuerySet, error) {
-	for q := QR0; q <= QR3; q++ {
+	for q := QR0; q <= Q50To150; q++ {
 		if q.String() == s {
 			return q, nil
 		}
 	}
-	return 0, fmt.Errorf("datasets: %w: query set %s, want QR0, QR1, QR2 or QR3",
+	return 0, fmt.Errorf("datasets: %w: query set %s, want QR0, QR1, QR2, QR3 or 50-150",
 		ErrOption, input.Quote(s))
 }
 
-func (q QuerySet) String() string { return fmt.Sprintf("QR%d", int(q)) }
+func (q QuerySet) String() string {
+	if q == Q50To150 {
+		return fmt.Sprintf("%d-%d", leastResults, mostResults)
+	}
+	return fmt.Sprintf("QR%d", int(q))
+}
 
-// results returns k, the results that a query of the set aims at.
+// results returns k, the results that a query of the set aims at, Q50To150's on average.
 func (q QuerySet) results() int {
-	return [...]int{QR0: 0, QR1: 1, QR2: 100, QR3: 1000}[q]
+	return [...]int{QR0: 0, QR1: 1, QR2: 100, QR3: 1000, Q50To150: (leastResults + mostResults) / 2}[q]
 }
 
 // QueryBytes is what Queries takes for an item besides the item itself.
@@ -49,13 +60,14 @@ const QueryBytes = 150
 // L-infinity distance. A query whose number of results would differ from k by
 // more than 50 % (rectangles at equal distance: several on the centre, for
 // QR1) is omitted, and so is one beyond float64's range. QR0 takes every 10th
-// rectangle.
+// rectangle. Q50To150 draws a k for each query, the same in every call, and omits
+// those with more results than its most.
 //
 // The items are put into a tree first, which takes some seconds for the full
 // set and QueryBytes per item; a query then costs O(k log n). Items must be
 // valid.
 func (q QuerySet) Queries(items []rstar.Item) iter.Seq[rstar.Rect] {
-	if q < QR0 || q > QR3 {
+	if q < QR0 || q > Q50To150 {
 		return func(func(rstar.Rect) bool) {}
 	}
 	if q == QR0 {
@@ -75,9 +87,14 @@ func (q QuerySet) Queries(items []rstar.Item) iter.Seq[rstar.Rect] {
 		for _, it := range items {
 			tree.Insert(corners(it.Rect))
 		}
+		draw := rand.New(rand.NewPCG(leastResults, mostResults))
 		for i := 0; i < len(items); i += step {
+			k := k
+			if q == Q50To150 {
+				k = leastResults + draw.IntN(mostResults-leastResults+1)
+			}
 			box, n := around(&tree, items[i].Rect, k)
-			if 2*n < k || 2*n > 3*k || box.Validate() != nil {
+			if 2*n < k || 2*n > 3*k || q == Q50To150 && n > mostResults || box.Validate() != nil {
 				continue
 			}
 			if !yield(box) {

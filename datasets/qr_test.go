@@ -71,8 +71,26 @@ func TestQuerySetTies(t *testing.T) {
 	}
 }
 
+// Q50To150 has queries of 50 to 150 results, of all numbers between.
+func TestQuerySet50To150(t *testing.T) {
+	items := collect(t, Rea02Like(20_000, 4))
+	least, most, all, n := len(items), 0, 0, 0
+	for q := range Q50To150.Queries(items) {
+		results := 0
+		for _, it := range items {
+			if q.Intersects(it.Rect) {
+				results++
+			}
+		}
+		least, most, all, n = min(least, results), max(most, results), all+results, n+1
+	}
+	if least < 50 || least > 60 || most > 150 || most < 140 || n < 180 || all/n < 95 || all/n > 110 {
+		t.Errorf("%d queries have %d to %d results, %d on average", n, least, most, all/max(n, 1))
+	}
+}
+
 func TestQuerySetNames(t *testing.T) {
-	for q := QR0; q <= QR3; q++ {
+	for q := QR0; q <= Q50To150; q++ {
 		if got, err := ParseQuerySet(q.String()); got != q || err != nil {
 			t.Errorf("%v: %v, %v", q, got, err)
 		}

@@ -16,9 +16,6 @@ import (
 //
 //	Region:  | slot 0 | slot 1 | ... | slot window-1 |   block bytes each
 //
-// With a window of 1 there is a second slot, for a block that is read beside
-// another (Read.Hop).
-//
 // Where lines may be torn (rdma.Info.TornLines) every block is read twice,
 // in order, into its slot and into a second region half of the same
 // layout, and counts only if both are equal. That suffices for versioned
@@ -36,7 +33,7 @@ type Channel struct {
 	cq     rdma.CompletionQueue
 	region rdma.Region
 	block  int      // bytes of a slot
-	window int      // reads in flight at once, except those beside others
+	window int      // reads in flight at once
 	free   []uint16 // slots that no read uses
 	slots  []slot
 	wrs    []rdma.WorkRequest  // scratch of walks
@@ -61,13 +58,13 @@ type ChannelConfig struct {
 
 // Dial opens a read channel to a listener.
 func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) (*Channel, error) {
-	window, slots, info := cfg.Window, max(cfg.Window, 2), dev.Info()
+	window, info := cfg.Window, dev.Info()
 	copies := 1
 	if info.TornLines {
 		copies = 2
 	}
 	if m := info.MaxReads; m > 0 {
-		window, slots = min(window, max(m/copies, 1)), min(slots, max(m/copies, 1))
+		window = min(window, max(m/copies, 1))
 	}
 	if window < 1 || window > 1<<15 {
 		return nil, fmt.Errorf("offload: window %d, want 1..%d", cfg.Window, 1<<15)
@@ -78,24 +75,24 @@ func Dial(ctx context.Context, dev rdma.Device, addr string, cfg ChannelConfig) 
 	ch := &Channel{
 		block:  cfg.BlockBytes,
 		window: window,
-		free:   make([]uint16, 0, slots),
-		slots:  make([]slot, slots),
-		wrs:    make([]rdma.WorkRequest, 0, copies*slots),
+		free:   make([]uint16, 0, window),
+		slots:  make([]slot, window),
+		wrs:    make([]rdma.WorkRequest, 0, copies*window),
 		twice:  info.TornLines,
 	}
 	for i := range ch.slots {
 		ch.free = append(ch.free, uint16(i))
 	}
 	var err error
-	if ch.cq, err = dev.CreateCQ(copies*slots + 1); err != nil {
+	if ch.cq, err = dev.CreateCQ(copies*window + 1); err != nil {
 		return nil, err
 	}
-	if ch.region, err = dev.Register(copies*slots*cfg.BlockBytes, rdma.LocalWrite); err != nil {
+	if ch.region, err = dev.Register(copies*window*cfg.BlockBytes, rdma.LocalWrite); err != nil {
 		ch.cq.Close()
 		return nil, err
 	}
 	ch.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{
-		SendCQ: ch.cq, RecvCQ: ch.cq, SendDepth: copies * slots, RecvDepth: 1,
+		SendCQ: ch.cq, RecvCQ: ch.cq, SendDepth: copies * window, RecvDepth: 1,
 	}, cfg.Private)
 	if err != nil {
 		ch.region.Close()

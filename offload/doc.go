@@ -16,7 +16,5 @@
 //
 // Multi-issue (the paper, section IV-C): every block that is known is
 // read at once, up to a window, without waiting for its siblings. A
-// window of one is the paper's single-issue base line; a block that every
-// walk reads beside its first block, such as a tree's header, costs no trip
-// of its own there either.
+// window of one is the paper's single-issue base line.
 package offload

@@ -19,7 +19,7 @@ type Read struct {
 	// Hop counts round trips, for statistics: 1 for a block known from the
 	// start, one more than its parent's for every other. 0 is for a block that
 	// is read beside the next one that Next returns, without a trip of its
-	// own: a channel that reads one block at a time posts the two together.
+	// own if the window is more than 1.
 	Hop    uint16
 	Region uint8 // which of Run's regions
 }

@@ -45,7 +45,6 @@ type walk struct {
 	t       Traversal
 	st      *Stats
 	out     int    // reads in flight
-	beside  int    // how many of these are beside others
 	hops    uint64 // longest chain so far
 	err     error  // first failure: nothing new is posted, slots drain
 }
@@ -119,7 +118,7 @@ func (w *walk) lose(status rdma.Status, err error) {
 // issue posts every block that the traversal knows, up to the window.
 func (w *walk) issue() {
 	w.wrs = w.wrs[:0]
-	for len(w.free) > 0 && len(w.slots)-len(w.free)-w.beside < w.window {
+	for len(w.free) > 0 {
 		ref, ok, err := w.t.Next()
 		if err != nil {
 			w.fail(err)
@@ -140,8 +139,6 @@ func (w *walk) issue() {
 		w.slots[s] = slot{ref: ref}
 		w.wrs = w.read(w.wrs, s)
 		switch {
-		case ref.Hop == 0:
-			w.beside++
 		case w.window == 1:
 			w.hops++ // single-issue: each read waits for the one before
 		default:
@@ -244,9 +241,6 @@ func (w *walk) complete(c *rdma.Completion) {
 		}
 	}
 	w.free = append(w.free, s)
-	if sl.ref.Hop == 0 {
-		w.beside--
-	}
 }
 
 // again reads a torn block once more, after a pause with jitter if earlier

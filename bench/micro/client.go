@@ -19,6 +19,8 @@ type requester interface {
 	// request makes one request, and returns when it is complete. It allocates
 	// nothing.
 	request(ctx context.Context) error
+	// ways are the measured requests of one call of request: their time is its part.
+	ways() int
 	// end compares the bytes that the requests brought to the client, or makes
 	// those that they wrote visible to the server. Errors wrap rdmaprobe.ErrCorrupt.
 	end(ctx context.Context) error
@@ -47,7 +49,11 @@ func dial(ctx context.Context, job clientJob, open Opener) (requester, error) {
 	if job.Op == TCP {
 		return newSocket(job), nil
 	}
-	return newVerbs(ctx, job, open)
+	v, err := newVerbs(ctx, job, open)
+	if err != nil || job.Op != OneWay {
+		return v, err
+	}
+	return newOneWay(v), nil
 }
 
 func measureAll(ctx context.Context, job clientJob, r requester, p *child.Pipe, again <-chan struct{}) error {
@@ -119,7 +125,9 @@ func loop(ctx context.Context, r requester, d time.Duration) (*latency.Distribut
 			return nil, 0, fmt.Errorf("request %d: %w", seen.Count()+1, err)
 		}
 		now := time.Now()
-		seen.Record(now.Sub(last))
+		for ways := r.ways(); ways > 0; ways-- {
+			seen.Record(now.Sub(last) / time.Duration(r.ways()))
+		}
 		last = now
 		if elapsed := now.Sub(begin); elapsed >= d && seen.Count() >= least {
 			return seen, elapsed, nil

@@ -18,11 +18,13 @@ type Op string
 const (
 	TCP   Op = "tcp"   // 1 byte out, n bytes back, over a socket
 	Read  Op = "read"  // RDMA Read of n bytes
-	Write Op = "write" // RDMA Write of n bytes
+	Write Op = "write" // RDMA Write of n bytes, until its completion
+	// OneWay is a Write in one direction: half of a ping-pong (oneway.go).
+	OneWay Op = "write-oneway"
 )
 
 // Ops are all operations.
-var Ops = []Op{TCP, Read, Write}
+var Ops = []Op{TCP, Read, Write, OneWay}
 
 const (
 	// MaxBytes of a request: the paper's largest.
@@ -89,7 +91,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	if !slices.Contains(Ops, c.Op) {
-		return fmt.Errorf("%w: operation %q, want tcp, read or write", harness.ErrConfig, c.Op)
+		return fmt.Errorf("%w: operation %q, want tcp, read, write or write-oneway", harness.ErrConfig, c.Op)
 	}
 	want := []string{"shm", "soft", "ofi"}
 	if c.Op == TCP {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -164,7 +165,7 @@ func TestRun(t *testing.T) {
 	for _, c := range []struct {
 		op        Op
 		transport string
-	}{{TCP, "tcp"}, {Read, "shm"}, {Write, "shm"}, {Read, "soft"}, {Write, "soft"}} {
+	}{{TCP, "tcp"}, {Read, "shm"}, {Write, "shm"}, {Read, "soft"}, {Write, "soft"}, {OneWay, "shm"}, {OneWay, "soft"}} {
 		t.Run(string(c.op)+"-"+c.transport, func(t *testing.T) {
 			t.Parallel()
 			cfg := Config{Op: c.op, Transport: c.transport, Sizes: []int{2, 1000, 256 << 10},
@@ -180,6 +181,26 @@ func TestLargest(t *testing.T) {
 		cfg := Config{Op: op, Transport: transport, Sizes: []int{MaxBytes}, Duration: time.Millisecond}
 		checkRows(t, cfg, measured(t, cfg, spawn("")))
 	}
+}
+
+// pong takes 10 ms for its ways.
+type pong struct{ requester }
+
+func (pong) ways() int { return 2 }
+
+func (pong) request(context.Context) error {
+	time.Sleep(10 * time.Millisecond)
+	return nil
+}
+
+// A ping-pong is two Writes, each of half its time.
+func TestWays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen, elapsed, err := loop(t.Context(), pong{}, 100*time.Millisecond)
+		if err != nil || seen.Count() != 20 || seen.Mean() != 5*time.Millisecond || elapsed != 100*time.Millisecond {
+			t.Errorf("%d Writes of %v in %v, %v", seen.Count(), seen.Mean(), elapsed, err)
+		}
+	})
 }
 
 // The client waits for a full queue, which soft's can be although nothing is
@@ -307,7 +328,7 @@ func TestSocketFindsWrongAnswer(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	good := Config{Op: Read, Transport: "shm", Sizes: []int{64}, Duration: time.Millisecond}
 	for says, change := range map[string]func(*Config){
-		`operation "scan", want tcp, read or write`:         func(c *Config) { c.Op = "scan" },
+		`operation "scan", want tcp, read, write or write-oneway`:         func(c *Config) { c.Op = "scan" },
 		`transport "tcp" of operation read`:                 func(c *Config) { c.Transport = "tcp" },
 		`transport "shm" of operation tcp, want one of`:     func(c *Config) { c.Op = TCP },
 		"size is 0, want 1 to 8388608":                      func(c *Config) { c.Sizes = []int{2, 0} },

@@ -67,7 +67,7 @@ func one(ctx context.Context, op Op, size int, srv *child.Process, clients harne
 	if o.Bytes != size || o.Latency.Count() == 0 || o.Elapsed <= 0 {
 		return o, fmt.Errorf("%w (client) measured %d requests of %d bytes in %v", child.ErrFailed, o.Latency.Count(), o.Bytes, o.Elapsed)
 	}
-	if o.to, err = harness.Ask[harness.Usage](ctx, srv, command{}); err != nil || op != Write {
+	if o.to, err = harness.Ask[harness.Usage](ctx, srv, command{}); err != nil || op != Write && op != OneWay {
 		return o, err
 	}
 	_, err = harness.Ask[bool](ctx, srv, command{Check: &check{Bytes: size, Seed: o.Seed}})

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/catfish-index/catfish/bench"
@@ -85,10 +86,13 @@ type target struct {
 	want     []byte // the expected contents of mem
 	events   [1]rdma.Completion
 	patience time.Duration
+	stop     context.CancelFunc
+	serving  sync.WaitGroup // connections that are answered (oneway.go)
 }
 
 func openTarget(ctx context.Context, job serverJob, open Opener) (_ *target, err error) {
 	t := &target{patience: job.Patience}
+	ctx, t.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
 			t.close()
@@ -97,17 +101,18 @@ func openTarget(ctx context.Context, job serverJob, open Opener) (_ *target, err
 	if t.dev, err = open(job.Transport, job.Fabric); err != nil {
 		return nil, err
 	}
-	if t.send, err = t.dev.CreateCQ(1); err != nil {
+	if t.send, err = t.dev.CreateCQ(2); err != nil {
 		return nil, err
 	}
 	if t.recv, err = t.dev.CreateCQ(1); err != nil {
 		return nil, err
 	}
-	if t.mem, err = t.dev.Register(job.Bytes+guard, rdma.RemoteRead|rdma.RemoteWrite); err != nil {
+	if t.mem, err = t.dev.Register(sendOffset(job.Bytes+guard), rdma.LocalWrite|rdma.RemoteRead|rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	rdmaprobe.Fill(t.mem.Bytes(), initial)
-	t.want = append([]byte(nil), t.mem.Bytes()...)
+	mem := t.mem.Bytes()[:job.Bytes+guard]
+	rdmaprobe.Fill(mem, initial)
+	t.want = append([]byte(nil), mem...)
 	addr := job.Listen
 	if job.Transport == "shm" {
 		if t.dir, err = os.MkdirTemp("", "catfish-micro-"); err != nil {
@@ -131,7 +136,15 @@ func (t *target) accept(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			_, _ = req.Accept(rdma.QPConfig{SendCQ: t.send, RecvCQ: t.recv}, nil)
+			peer, oneWay := peerOf(req.PrivateData())
+			qp, err := req.Accept(rdma.QPConfig{SendCQ: t.send, RecvCQ: t.recv}, nil)
+			if err == nil && oneWay {
+				t.serving.Add(1)
+				go func() {
+					defer t.serving.Done()
+					_ = t.serveOneWay(ctx, qp, peer) // The client reports what is missing.
+				}()
+			}
 		}
 	}
 }
@@ -156,6 +169,8 @@ func (t *target) check(ctx context.Context, c check) error {
 }
 
 func (t *target) close() {
+	t.stop()
+	t.serving.Wait() // They look at the memory.
 	if t.dev != nil {
 		_ = t.dev.Close() // The process ends, too.
 	}

@@ -106,6 +106,8 @@ func (s *socket) begin(ctx context.Context, size int, seed uint64) (err error) {
 	return nil
 }
 
+func (s *socket) ways() int { return 1 }
+
 func (s *socket) request(context.Context) error {
 	s.asks[0]++
 	if _, err := s.conn.Write(s.asks[:]); err != nil {

@@ -28,9 +28,9 @@ type verbs struct {
 }
 
 func newVerbs(ctx context.Context, job clientJob, open Opener) (_ *verbs, err error) {
-	v := &verbs{op: rdma.OpRead, remote: job.Remote, patience: job.Patience}
-	if job.Op == Write {
-		v.op = rdma.OpWrite
+	v := &verbs{op: rdma.OpWrite, remote: job.Remote, patience: job.Patience}
+	if job.Op == Read {
+		v.op = rdma.OpRead
 	}
 	defer func() {
 		if err != nil {
@@ -46,14 +46,21 @@ func newVerbs(ctx context.Context, job clientJob, open Opener) (_ *verbs, err er
 	if v.recv, err = v.dev.CreateCQ(1); err != nil {
 		return nil, err
 	}
-	if v.mem, err = v.dev.Register(job.Bytes+guard, rdma.LocalWrite); err != nil {
+	bytes, access, private := job.Bytes+guard, rdma.LocalWrite, []byte(nil)
+	if job.Op == OneWay {
+		bytes, access = sendOffset(bytes)+job.Bytes, rdma.LocalWrite|rdma.RemoteWrite
+	}
+	if v.mem, err = v.dev.Register(bytes, access); err != nil {
 		return nil, err
+	}
+	if job.Op == OneWay {
+		private = peerData(v.mem.Remote())
 	}
 	v.first, v.want = make([]byte, job.Bytes), make([]byte, job.Bytes+guard)
 	rdmaprobe.Fill(v.first, initial)
 	ctx, cancel := context.WithTimeout(ctx, job.Patience)
 	defer cancel()
-	v.qp, err = v.dev.Dial(ctx, job.Addr, rdma.QPConfig{SendCQ: v.send, RecvCQ: v.recv}, nil)
+	v.qp, err = v.dev.Dial(ctx, job.Addr, rdma.QPConfig{SendCQ: v.send, RecvCQ: v.recv}, private)
 	return v, err
 }
 
@@ -74,20 +81,31 @@ func (v *verbs) begin(_ context.Context, size int, seed uint64) error {
 	return nil
 }
 
-func (v *verbs) request(ctx context.Context) error {
+// ways is 1: a call of request makes one.
+func (v *verbs) ways() int { return 1 }
+
+// post hands over all of wrs.
+func post(ctx context.Context, qp rdma.QueuePair, send rdma.CompletionQueue, wrs []rdma.WorkRequest, patience time.Duration) error {
 	for {
-		_, err := v.qp.Post(v.wrs[:])
+		n, err := qp.Post(wrs)
 		if err == nil {
-			break
+			return nil
 		}
 		if !errors.Is(err, rdma.ErrQueueFull) {
 			return err
 		}
+		wrs = wrs[n:]
 		// Nothing is outstanding, but soft may receive the acknowledgement before its
 		// own sender has counted the bytes as sent. It wakes the queue then.
-		if err := v.send.Wait(ctx, v.patience); err != nil {
+		if err := send.Wait(ctx, patience); err != nil {
 			return fmt.Errorf("the queue stays full: %w", err)
 		}
+	}
+}
+
+func (v *verbs) request(ctx context.Context) error {
+	if err := post(ctx, v.qp, v.send, v.wrs[:], v.patience); err != nil {
+		return err
 	}
 	_, err := rdmaprobe.Next(ctx, v.qp, v.send, v.got[:], v.patience)
 	return err

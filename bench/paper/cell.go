@@ -40,6 +40,16 @@ func (c Cell) transport(series string) string {
 	return c.Transport
 }
 
+// seriesOf returns the series that a scheme was run for.
+func (c Cell) seriesOf(scheme string) string {
+	for _, s := range c.Series {
+		if s.scheme() == scheme {
+			return s.Name
+		}
+	}
+	return scheme
+}
+
 // Cells lists the cells of the experiments, network by network. The host has
 // shared memory; a network has each of transports. Without clients each
 // experiment uses its own numbers.
@@ -83,7 +93,7 @@ func (c Cell) config(s Settings) (bench.Config, error) {
 		return cfg, err
 	}
 	for _, line := range c.Series {
-		cfg.Schemes = append(cfg.Schemes, line.Name)
+		cfg.Schemes = append(cfg.Schemes, line.scheme())
 	}
 	cfg.Dataset, cfg.Scale, cfg.Mix = c.Panel.Dataset, c.Panel.Scale, c.Panel.Mix
 	if c.Panel.Dataset == rea02 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Claim is a statement of the paper's text, without a number, that a program
@@ -24,16 +25,17 @@ func (c Claim) Judge(v View) (Verdict, bool) { return c.judge(v) }
 func Judge(points map[string]Point) []string {
 	var lines []string
 	for _, col := range columns(slices.Collect(maps.Values(points))) {
-		missing := 0
+		var missing []string
 		for _, c := range Claims {
 			if v, ok := c.Judge(col); ok {
 				lines = append(lines, fmt.Sprintf("%s, figure %s: %s %s", col, c.Figure, c.Text, v))
 			} else {
-				missing++
+				missing = append(missing, c.Name)
 			}
 		}
-		if missing > 0 {
-			lines = append(lines, fmt.Sprintf("%s: %d of %d claims of the paper were not measured", col, missing, len(Claims)))
+		if len(missing) > 0 {
+			lines = append(lines, fmt.Sprintf("%s: %d of %d claims of the paper were not measured: %s", col, len(missing), len(Claims),
+				strings.Join(missing, ", ")))
 		}
 	}
 	return lines
@@ -43,6 +45,7 @@ func Judge(points map[string]Point) []string {
 const (
 	steady = 2.0 // times: a latency that grew by less stayed low, or grew a little
 	poor   = 0.5 // of Catfish's throughput
+	much   = 2.0 // times: a much higher latency
 )
 
 // Claims in the order of the figures. The text in brackets says how words are
@@ -104,6 +107,18 @@ var Claims = []Claim{
 				return Verdict{under(s[0].Kops, poor*s[1].Kops), fmt.Sprintf("%.4g, Catfish %s at %s", s[0].Kops, kops(s[1]), clients(x))}, true
 			}, single, catfish)
 		}},
+	{"offload-below-tcp", "10", "At scale 0.00001 and the most clients, offloading's throughput is not above TCP/IP-1G's.",
+		func(v View) (Verdict, bool) {
+			return at(v, "search", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				return Verdict{under(s[0].Kops, s[1].Kops), fmt.Sprintf("%.4g, tcp %s at %s", s[0].Kops, kops(s[1]), clients(x))}, true
+			}, single, tcp)
+		}},
+	{"messages-preferred", "10", "At scale 0.01 and the most clients, offloading does not help: fast messaging has the higher throughput.",
+		func(v View) (Verdict, bool) {
+			return at(v, "search", "1e-2", func(x int, s ...Value) (Verdict, bool) {
+				return Verdict{under(s[0].Kops, s[1].Kops), fmt.Sprintf("%.4g, messages %s at %s", s[0].Kops, kops(s[1]), clients(x))}, true
+			}, single, polling)
+		}},
 	{"catfish-most", "10", "At every scale and number of clients, Catfish has the highest throughput.", highest("search")},
 	{"catfish-both", "10", "At scale 0.00001, when the server's CPU is full, Catfish offloads some of its searches.",
 		func(v View) (Verdict, bool) {
@@ -131,6 +146,24 @@ var Claims = []Claim{
 					fmt.Sprintf("%.4g and %.4g us at %s", s[0].MeanUs, s[1].MeanUs, clients(x))}, true
 			}, single, catfish)
 		}},
+	{"tcp-slow", "11", "At every scale, TCP/IP has a much higher latency than Catfish through both Ethernets (more than twice).",
+		func(v View) (Verdict, bool) {
+			return inAll(v, "search", func(panel string) (Verdict, bool) {
+				return at(v, "search", panel, func(x int, s ...Value) (Verdict, bool) {
+					return Verdict{under(much*s[0].MeanUs, min(s[1].MeanUs, s[2].MeanUs)),
+						fmt.Sprintf("%.4g and %.4g us, Catfish %.4g at %s", s[1].MeanUs, s[2].MeanUs, s[0].MeanUs, clients(x))}, true
+				}, catfish, tcp, tcp40)
+			})
+		}},
+	{"catfish-below-fast", "11", "At every scale and the most clients, Catfish's latency is much lower than that of fast messaging (less than half).",
+		func(v View) (Verdict, bool) {
+			return inAll(v, "search", func(panel string) (Verdict, bool) {
+				return at(v, "search", panel, func(x int, s ...Value) (Verdict, bool) {
+					return Verdict{under(much*s[0].MeanUs, s[1].MeanUs),
+						fmt.Sprintf("%.4g and %.4g us at %s", s[0].MeanUs, s[1].MeanUs, clients(x))}, true
+				}, catfish, polling)
+			})
+		}},
 	{"hybrid-most", "12", "With inserts and the most clients, Catfish has the highest throughput at scale 0.00001.",
 		func(v View) (Verdict, bool) {
 			return highestAt(v, "hybrid", "1e-5", last(v, "hybrid", "1e-5", catfish))
@@ -151,129 +184,37 @@ var Claims = []Claim{
 		func(v View) (Verdict, bool) {
 			return at(v, "hybrid", "1e-5", func(x int, s ...Value) (Verdict, bool) {
 				search, ok := v.At("search", "1e-5", single.Name, x)
-				with, without := s[0].SearchUs, search.SearchUs
+				with, without := s[0].MeanUs, search.MeanUs
 				return Verdict{min(under(without, with), under(with, steady*without)),
 					fmt.Sprintf("a search takes %.4g us, %.4g without, at %s", with, without, clients(x))}, ok && without > 0
 			}, single)
 		}},
+	{"offload-falls", "12", "With inserts, offloading's throughput falls with more clients: reads meet writes.",
+		func(v View) (Verdict, bool) {
+			return at(v, "hybrid", "1e-5", func(x int, s ...Value) (Verdict, bool) {
+				best, fewer := 0.0, 0
+				for _, n := range v.Clients("hybrid") {
+					if got, ok := v.At("hybrid", "1e-5", single.Name, n); ok && n < x && got.Kops > best {
+						best, fewer = got.Kops, n
+					}
+				}
+				return Verdict{under(s[0].Kops, best), fmt.Sprintf("%s at %s, %.4g at %s", kops(s[0]), clients(x), best, clients(fewer))}, fewer > 0
+			}, single)
+		}},
+	{"hybrid-trend", "13", "With inserts, Catfish's latency is on the same side of each base line's as without them.", sameTrend},
 	{"catfish-most-rea02", "14", "On street segments, Catfish has the highest throughput at every number of clients.", highest("rea02")},
-}
-
-func kops(v Value) string { return fmt.Sprintf("%.4g Kops/s", v.Kops) }
-
-func usedAt(x int, v Value) string {
-	return fmt.Sprintf("network %.0f %%, CPU %.0f %% at %s", 100*v.Net, 100*v.CPU, clients(x))
-}
-
-func join(why, panel, more string) string {
-	if why != "" {
-		why += "; "
-	}
-	return why + panel + ": " + more
-}
-
-// at judges a panel at the most clients at which all series were measured; of
-// figure 8, at one client. It is false if there are none, or judge is.
-func at(v View, experiment, panel string, judge func(x int, s ...Value) (Verdict, bool), series ...Series) (Verdict, bool) {
-	numbers := v.Clients(experiment)
-	for i := len(numbers) - 1; i >= 0; i-- {
-		if only := experimentNamed(experiment).Paper; len(only) == 1 && numbers[i] != only[0] {
-			continue
-		}
-		if values, ok := valuesAt(v, experiment, panel, numbers[i], series...); ok {
-			return judge(numbers[i], values...)
-		}
-	}
-	return Verdict{}, false
-}
-
-// valuesAt is false unless all series were measured.
-func valuesAt(v View, experiment, panel string, x int, series ...Series) (values []Value, ok bool) {
-	for _, s := range series {
-		value, ok := v.At(experiment, panel, s.Name, x)
-		if !ok || value.MeanUs <= 0 {
-			return nil, false
-		}
-		values = append(values, value)
-	}
-	return values, true
-}
-
-// inAll judges all panels of an experiment that were measured.
-func inAll(v View, experiment string, judge func(panel string) (Verdict, bool)) (Verdict, bool) {
-	all, found := Verdict{Outcome: Held}, false
-	for _, p := range experimentNamed(experiment).Panels {
-		if got, ok := judge(p.Name); ok {
-			found = true
-			all.Outcome, all.Why = min(all.Outcome, got.Outcome), join(all.Why, p.Name, got.Why)
-		}
-	}
-	return all, found
-}
-
-// first is the latency of a series at its fewest clients.
-func first(v View, experiment, panel string, s Series) (clients int, us float64) {
-	for _, x := range v.Clients(experiment) {
-		if value, ok := v.At(experiment, panel, s.Name, x); ok {
-			return x, value.MeanUs
-		}
-	}
-	return 0, 0
-}
-
-// last is the most clients of a series.
-func last(v View, experiment, panel string, s Series) (clients int) {
-	for _, x := range v.Clients(experiment) {
-		if _, ok := v.At(experiment, panel, s.Name, x); ok {
-			clients = x
-		}
-	}
-	return clients
-}
-
-// highestAt compares Catfish with the paper's base lines, TCP through both
-// Ethernets if both were measured.
-func highestAt(v View, experiment, panel string, x int) (Verdict, bool) {
-	s, ok := valuesAt(v, experiment, panel, x, catfish, tcp, polling, single)
-	if !ok {
-		return Verdict{}, false
-	}
-	best := max(s[1].Kops, s[2].Kops, s[3].Kops)
-	if more, ok := v.At(experiment, panel, tcp40.Name, x); ok {
-		best = max(best, more.Kops)
-	}
-	return Verdict{under(best, s[0].Kops), fmt.Sprintf("%s, the best base line %.4g at %s", kops(s[0]), best, clients(x))}, true
-}
-
-// highest judges at every number of clients, and reports the worst.
-func highest(experiment string) func(View) (Verdict, bool) {
-	return func(v View) (Verdict, bool) {
-		return inAll(v, experiment, func(panel string) (worst Verdict, found bool) {
-			for _, x := range v.Clients(experiment) {
-				if got, ok := highestAt(v, experiment, panel, x); ok && (!found || got.Outcome < worst.Outcome) {
-					worst, found = got, true
+	{"catfish-lowest-rea02", "14", "On street segments, Catfish has the lowest latency at every number of clients.",
+		func(v View) (worst Verdict, found bool) {
+			for _, x := range v.Clients("rea02") {
+				s, ok := valuesAt(v, "rea02", "rea02", x, catfish, tcp, polling, single)
+				if !ok {
+					continue
+				}
+				best := min(s[1].MeanUs, s[2].MeanUs, s[3].MeanUs)
+				if got := under(s[0].MeanUs, best); !found || got < worst.Outcome {
+					worst, found = Verdict{got, fmt.Sprintf("%.4g us, the best base line %.4g at %s", s[0].MeanUs, best, clients(x))}, true
 				}
 			}
 			return worst, found
-		})
-	}
-}
-
-// mostSaved compares what multi-issue saves at the four scales.
-func mostSaved(v View) (Verdict, bool) {
-	var here, other float64
-	why, n := "", 0
-	for _, p := range experimentNamed("multi-issue").Panels {
-		at(v, "multi-issue", p.Name, func(_ int, s ...Value) (Verdict, bool) {
-			saves := 100 * (1 - s[1].MeanUs/s[0].MeanUs)
-			why, n = join(why, p.Name, fmt.Sprintf("%.1f %%", saves)), n+1
-			if p.Name == "1e-2" {
-				here = saves
-			} else {
-				other = max(other, saves)
-			}
-			return Verdict{}, true
-		}, single, offload)
-	}
-	return Verdict{under(other, here), why}, n > 1
+		}},
 }

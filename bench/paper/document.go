@@ -49,6 +49,9 @@ func (g group) where() string { return place{g.network, g.transport}.String() }
 // Document makes the report of all points.
 func (r Report) Document() *report.Document {
 	s, m := r.Settings, r.Settings.Machine
+	if s.AsPaper {
+		r.Simulated = presetRows(r.Simulated)
+	}
 	d := &report.Document{
 		Title: "Catfish: the paper's experiments on this machine",
 		Facts: []report.Fact{
@@ -60,6 +63,7 @@ func (r Report) Document() *report.Document {
 				" for warming up, %d under way per client, median of %d, seed %d",
 				s.Objects, s.Requests, r.atMost(), s.InFlight, s.Repeat, s.Seed)},
 			{Name: "tree", Value: bench.TreeText(s.Strategy, s.Inserted)},
+			{Name: "preset", Value: r.preset()},
 			{Name: "Catfish", Value: fmt.Sprintf("%v, heartbeat every 10 ms, rings of %d KiB", s.Backoff, RingBytes>>10)},
 			{Name: "measured", Value: r.period()},
 			{Name: "simulated", Value: r.simulated()},

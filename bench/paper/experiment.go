@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,9 +39,12 @@ type Panel struct {
 
 // Series is one line.
 type Series struct {
-	Name  string // of the scheme, as in bench.Row
-	Title string
+	Name   string // of the scheme, as in bench.Row
+	Title  string
+	Scheme string // that is run, if another one has Name's place in the figures
 }
+
+func (s Series) scheme() string { return cmp.Or(s.Scheme, s.Name) }
 
 // rea02 stands for the street segments, real or similar.
 const rea02 = "rea02"
@@ -116,8 +120,8 @@ var Experiments = []Experiment{
 		Title: "Latency and throughput of TCP/IP, RDMA Read and RDMA Write by size",
 		Assumed: "The paper measures Ethernet cards and an InfiniBand card; here sockets go through loopback or" +
 			" a token bucket between namespaces, and Read and Write over shared memory or software that a" +
-			" processor carries out. What a latency of the paper ends with is not said: here it is the" +
-			" initiator's completion, or the last byte of the answer.",
+			" processor carries out. A latency ends with the initiator's completion, or the last byte" +
+			" of the answer; a Write is also measured in one direction, as the paper's perftest does: half of a ping-pong of Writes.",
 	},
 	{
 		Name: "search", Figures: []string{"10", "11"},
@@ -132,15 +136,16 @@ var Experiments = []Experiment{
 		Name: "hybrid", Figures: []string{"12", "13"},
 		Title: "Throughput and latency with 10 % inserts",
 		Assumed: "As figures 10 and 11. Which scales belong to the paper's factors is not said: the largest of" +
-			" all is taken. Latency is that of all calls, inserts included.",
+			" all is taken. Latency is that of the searches alone, of which the text of section V-B speaks; rows have" +
+			" that of all calls, too.",
 		Panels: panels(inserts, "1e-5", "1e-2", "power"), Series: all,
 		Paper: toSaturation, Clients: here,
 	},
 	{
 		Name: "rea02", Figures: []string{"14"},
 		Title: "Street segments",
-		Assumed: "As figures 10 and 11. Queries are those of the benchmark's set QR2, 100 results each (the paper's" +
-			" have 50 to 150, 100 on average), unless a file is given. rea02-like imitates how rea02 is built; it is not rea02.",
+		Assumed: "As figures 10 and 11. Queries have 50 to 150 results, as many of each number, unless a file is given;" +
+			" the paper says so and that 100 is the average. rea02-like imitates how rea02 is built; it is not rea02.",
 		Panels: []Panel{{
 			Name: rea02, Title: "rea02, about 100 results", Dataset: rea02, Mix: searches,
 		}},

@@ -55,7 +55,7 @@ func (m Metric) of(p Point) float64 {
 	if m == KopsS {
 		return p.Row.OpsPerS / 1e3
 	}
-	return p.Row.MeanUs
+	return searchUs(p)
 }
 
 // axis is a metric's title, as in the paper, and in names of files.

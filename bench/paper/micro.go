@@ -75,7 +75,8 @@ func MicroCells(experiments []Experiment, networks []Network, transports []strin
 		}
 		cells = append(cells, MicroCell{n, micro.TCP, tcp.Name, sizes})
 		for _, t := range over {
-			cells = append(cells, MicroCell{n, micro.Read, t, sizes}, MicroCell{n, micro.Write, t, sizes})
+			cells = append(cells, MicroCell{n, micro.Read, t, sizes}, MicroCell{n, micro.Write, t, sizes},
+				MicroCell{n, micro.OneWay, t, sizes})
 		}
 	}
 	return cells

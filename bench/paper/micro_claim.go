@@ -29,6 +29,15 @@ var microClaims = []struct {
 		r, w := us(micro.Read, least), us(micro.Write, least)
 		return Verdict{under(w, r), fmt.Sprintf("%.3g and %.3g us at %d bytes", r, w, least)}, r > 0 && w > 0
 	}},
+	{"TCP/IP has the highest latency.", func(us microView, least int) (Verdict, bool) {
+		t, r, w := us(micro.TCP, least), us(micro.Read, least), us(micro.Write, least)
+		return Verdict{under(max(r, w), t), fmt.Sprintf("%.3g us, Read %.3g, Write %.3g at %d bytes", t, r, w, least)}, t > 0 && r > 0 && w > 0
+	}},
+	{"TCP/IP has the lowest throughput, RDMA the highest (both ways, at 8 MiB).", func(us microView, _ int) (Verdict, bool) {
+		t, r, w := us(micro.TCP, micro.MaxBytes), us(micro.Read, micro.MaxBytes), us(micro.Write, micro.MaxBytes)
+		mb := func(us float64) float64 { return micro.MaxBytes / us }
+		return Verdict{under(max(r, w), t), fmt.Sprintf("%.4g MB/s, Read %.4g, Write %.4g", mb(t), mb(r), mb(w))}, t > 0 && r > 0 && w > 0
+	}},
 	{"Below 2 KB latency hardly depends on the size (less than twice).", func(us microView, least int) (Verdict, bool) {
 		return microRatio(us, least, flatUntil, func(times float64) Outcome { return under(times, steady) })
 	}},
@@ -40,7 +49,7 @@ var microClaims = []struct {
 // microRatio judges how much longer the larger request takes, in all operations.
 func microRatio(us microView, from, to int, judge func(times float64) Outcome) (Verdict, bool) {
 	all, found := Verdict{Outcome: Held}, false
-	for _, op := range micro.Ops {
+	for _, op := range []micro.Op{micro.TCP, micro.Read, micro.Write} {
 		a, b := us(op, from), us(op, to)
 		if a == 0 || b == 0 {
 			continue

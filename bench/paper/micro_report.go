@@ -18,7 +18,8 @@ type microLook struct{ name, series string }
 // microLine names a line. The paper's own figure has one transport for Read
 // and Write.
 func microLine(op micro.Op, transport string) microLook {
-	title := map[micro.Op]string{micro.TCP: "TCP/IP", micro.Read: "RDMA Read", micro.Write: "RDMA Write"}[op]
+	title := map[micro.Op]string{micro.TCP: "TCP/IP", micro.Read: "RDMA Read", micro.Write: "RDMA Write",
+		micro.OneWay: "RDMA Write one way"}[op]
 	if op == micro.TCP {
 		return microLook{title, tcp.Name}
 	}

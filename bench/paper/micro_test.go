@@ -61,8 +61,9 @@ func TestMicroCells(t *testing.T) {
 		keys = append(keys, c.Key(4))
 	}
 	if want := []string{
-		"micro/host/tcp/tcp/4", "micro/host/shm/read/4", "micro/host/shm/write/4", "micro/1g/tcp/tcp/4",
-		"micro/1g/soft/read/4", "micro/1g/soft/write/4", "micro/1g/ofi/read/4", "micro/1g/ofi/write/4",
+		"micro/host/tcp/tcp/4", "micro/host/shm/read/4", "micro/host/shm/write/4", "micro/host/shm/write-oneway/4", "micro/1g/tcp/tcp/4",
+		"micro/1g/soft/read/4", "micro/1g/soft/write/4", "micro/1g/soft/write-oneway/4", "micro/1g/ofi/read/4", "micro/1g/ofi/write/4",
+		"micro/1g/ofi/write-oneway/4",
 	}; !slices.Equal(keys, want) {
 		t.Errorf("keys %q, want %q", keys, want)
 	}

@@ -105,15 +105,15 @@ func cellsOf(line string) []string {
 
 // The simulated column of docs/research/paper.md is that of docs/research/paper-simulated.md.
 func TestPagesAgree(t *testing.T) {
-	simulated := map[string]string{} // by figure and quantity
+	simulated, preset := map[string]string{}, map[string]string{} // by figure and quantity
 	for line := range strings.Lines(simulatedTable(t)) {
 		cells := cellsOf(strings.TrimSpace(line))
 		switch {
-		case len(cells) == 6: // figure, what, paper, simulated, ratio, mark
-			simulated[cells[0]+" "+cells[1]] = cells[3] + mark(cells[5])
-		case len(cells) == 4 && strings.Contains(cells[2], ": "): // figure, claim, simulated, mark
-			simulated[cells[0]+" "+cells[1]] = cells[2] + mark(cells[3])
-		case len(cells) == 4: // figure, what, paper, simulated
+		case len(cells) == 7: // figure, what, paper, as the paper, ours, ratio, mark
+			simulated[cells[0]+" "+cells[1]], preset[cells[0]+" "+cells[1]] = cells[4]+mark(cells[6]), cells[3]
+		case len(cells) == 5: // figure, claim, as the paper, ours, mark
+			simulated[cells[0]+" "+cells[1]], preset[cells[0]+" "+cells[1]] = cells[3]+mark(cells[4]), cells[2]
+		case len(cells) == 4: // figure, what, paper, ours
 			simulated[cells[0]+" "+cells[1]] = cells[3]
 		}
 	}
@@ -131,7 +131,9 @@ func TestPagesAgree(t *testing.T) {
 		}
 		cells := cellsOf(line)
 		if len(cells) > 2 && cells[0] == "what" && cells[2] == "simulated" {
-			column = 2
+			if column = 2; cells[3] != "simulated, as the paper" {
+				t.Errorf("docs/research/paper.md, figures %v: the columns are %q", figures, cells)
+			}
 			continue
 		}
 		if !strings.HasPrefix(line, "|") {
@@ -147,6 +149,9 @@ func TestPagesAgree(t *testing.T) {
 				if strings.ReplaceAll(key, " (Algorithm 1)", "") == f+" "+what {
 					found = true
 					compared++
+					if !sameValue(cells[3], preset[key]) {
+						t.Errorf("docs/research/paper.md, figure %s, %s: as the paper %q, docs/research/paper-simulated.md has %q", f, what, cells[3], preset[key])
+					}
 					if !sameValue(cells[column], want) {
 						t.Errorf("docs/research/paper.md, figure %s, %s: simulated %q, docs/research/paper-simulated.md has %q", f, what, cells[column], want)
 					}

@@ -22,6 +22,9 @@ type Prediction struct {
 	// assumption was chosen among several (docs/research/paper-simulated.md), so that a
 	// good value proves less than it seems to.
 	Seen bool
+	// AsPaper is the value of the preset, if HasPreset.
+	AsPaper   float64
+	HasPreset bool
 }
 
 // Ratio is the simulated value divided by the paper's.
@@ -39,6 +42,10 @@ func (p *Prediction) find(v View) {
 	var found Ours
 	found, p.Found = p.Number.Find(v)
 	p.Simulated = found.Value
+	if p.Series == catfish.Name {
+		found, p.HasPreset = p.Number.Find(asPaper{v})
+		p.AsPaper = found.Value
+	}
 }
 
 // Simulation has all of the paper's results, simulated.
@@ -54,6 +61,7 @@ type Simulation struct {
 type Judged struct {
 	Claim
 	Verdict
+	AsPaper Verdict // of the preset
 	// Fitted: it follows from numbers to which a parameter was fitted. Seen:
 	// from some that helped to choose an assumption. As in Prediction.
 	Fitted, Seen bool
@@ -79,7 +87,8 @@ func Predict(ctx context.Context, base sim.Config, cache *sim.Cache, objects int
 	}
 	for _, c := range Claims {
 		if v, ok := c.Judge(l); ok {
-			s.Claims = append(s.Claims, Judged{c, v, fittedClaims[c.Name], seenClaims[c.Name]})
+			preset, _ := c.Judge(asPaper{l})
+			s.Claims = append(s.Claims, Judged{c, v, preset, fittedClaims[c.Name], seenClaims[c.Name]})
 		}
 	}
 	s.Curves = l.curves()

@@ -35,6 +35,14 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 		return nil
 	}
 	number := func(p Prediction, paper float64) error {
+		if p.HasPreset {
+			n := p.Number
+			n.Series = literal.Scheme
+			row := Simulated{Figure: n.Figure, Series: n.Name(), X: float64(n.X), Metric: n.Metric, Value: p.AsPaper}
+			if err := write(row, paper); err != nil {
+				return err
+			}
+		}
 		if !p.Found {
 			return nil
 		}
@@ -56,8 +64,12 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 	for _, c := range s.Claims {
 		row := Simulated{Figure: c.Figure, Series: c.Name, Metric: Holds, Value: c.Outcome.value(), Why: c.Why,
 			Fitted: c.Fitted, Seen: c.Seen}
-		if err := write(row, 0); err != nil {
-			return err
+		preset := row
+		preset.Series, preset.Value, preset.Why = presetClaim+c.Name, c.AsPaper.Outcome.value(), c.AsPaper.Why
+		for _, r := range []Simulated{row, preset} {
+			if err := write(r, 0); err != nil {
+				return err
+			}
 		}
 	}
 	for _, row := range s.Curves {
@@ -71,8 +83,10 @@ func (s *Simulation) WriteJSON(w io.Writer) error {
 // WritePredictions writes the comparison as tables in Markdown.
 func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
 	fmt.Fprintf(w, "Simulated, cluster %s: %s\n\n%s.\n\n", cl.Name, cl.About, s.Of)
-	fmt.Fprintln(w, "| figure | what | paper | simulated | ratio | |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|")
+	fmt.Fprint(w, "*As the paper* is the same cluster with Catfish as printed, Algorithm 1 to the letter (scheme"+
+		" paper-literal); *ours* is scheme paper. Without a value both are the same.\n\n")
+	fmt.Fprintln(w, "| figure | what | paper | as the paper | ours | ratio | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
 	missed, predicted, seen := 0, 0, 0
 	for i := range s.Numbers {
 		p := &s.Numbers[i]
@@ -96,11 +110,15 @@ func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
 			seen++
 		}
 		if !p.Found {
-			fmt.Fprintf(w, "| %s | %s | %.2f | not reached | | %s |\n", p.Figure, p.What(), p.Value, mark)
+			fmt.Fprintf(w, "| %s | %s | %.2f | | not reached | | %s |\n", p.Figure, p.What(), p.Value, mark)
 			continue
 		}
-		fmt.Fprintf(w, "| %s | %s | %.2f | %.2f | %.2f | %s |\n", p.Figure, p.What(),
-			p.Value, p.Simulated, p.Ratio(), mark)
+		preset := ""
+		if p.HasPreset {
+			preset = fmt.Sprintf("%.2f", p.AsPaper)
+		}
+		fmt.Fprintf(w, "| %s | %s | %.2f | %s | %.2f | %.2f | %s |\n", p.Figure, p.What(),
+			p.Value, preset, p.Simulated, p.Ratio(), mark)
 	}
 	fmt.Fprintf(w, "\n%d of %d numbers that are not fitted are off by more than %.0f %%; %d of the %d were seen.\n",
 		missed, predicted, 100*Off, seen, predicted)
@@ -111,8 +129,8 @@ func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
 	for _, p := range s.Stronger {
 		fmt.Fprintf(w, "| %s | %s | %.2f | %.2f |\n", p.Figure, p.What(), p.Value, p.Simulated)
 	}
-	fmt.Fprintln(w, "\n| figure | the paper claims | simulated | |")
-	fmt.Fprintln(w, "|---|---|---|---|")
+	fmt.Fprintln(w, "\n| figure | the paper claims | as the paper | ours | |")
+	fmt.Fprintln(w, "|---|---|---|---|---|")
 	predictedClaims := map[Outcome]int{}
 	for _, c := range s.Claims {
 		mark := ""
@@ -124,7 +142,11 @@ func WritePredictions(w io.Writer, cl *sim.Cluster, s *Simulation) error {
 		default:
 			predictedClaims[c.Outcome]++
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", c.Figure, c.Text, c.Verdict, mark)
+		preset := c.AsPaper.String()
+		if c.AsPaper == c.Verdict {
+			preset = ""
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s |\n", c.Figure, c.Text, preset, c.Verdict, mark)
 	}
 	_, err := fmt.Fprintf(w, "\nClaims that are neither fitted nor seen: %d hold, %d do not hold, %d too close to tell (values within %.0f %%).\n", predictedClaims[Held], predictedClaims[Fails], predictedClaims[TooClose], 100*margin)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// QuerySet is Settings.Queries without a file: queries of 100 results, assumed
-// to be those of the paper.
-const QuerySet = "QR2"
+// QuerySet is Settings.Queries without a file: queries of 50 to 150 results, as the
+// paper's.
+const QuerySet = "50-150"
 
 // WriteQueries makes the query set of figure 14 for the data that the settings
 // name, as a CSV file, unless it exists. The file's name contains its inputs,

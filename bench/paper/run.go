@@ -140,9 +140,10 @@ func (r *Runner) cell(ctx context.Context, c Cell, link *netns.Link, keep func(P
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	_, err = bench.Run(ctx, cfg, spawn, r.Known, r.Note, func(row bench.Row) {
+		series := c.seriesOf(row.Scheme)
 		if err := keep(Point{
-			Key: c.Key(row.Scheme), Experiment: c.Experiment.Name, Panel: c.Panel.Name,
-			Network: c.Network, Series: row.Scheme, Measured: r.now().UTC().Round(time.Second),
+			Key: c.Key(series), Experiment: c.Experiment.Name, Panel: c.Panel.Name,
+			Network: c.Network, Series: series, Measured: r.now().UTC().Round(time.Second),
 			Settings: r.Settings, Row: row,
 		}); err != nil {
 			cancel(err) // Points that cannot be stored need no measuring.

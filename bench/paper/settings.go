@@ -41,6 +41,9 @@ type Settings struct {
 	Inserted bool           `json:"inserted,omitempty"` // objects one by one, not loaded at once
 	Backoff  policy.Backoff `json:"backoff,omitzero"`   // of paper and paper-literal; the paper's
 
+	// AsPaper: the preset of AsPaper.
+	AsPaper bool `json:"as_paper,omitempty"`
+
 	// Fabric of transport ofi in namespaces.
 	FabricProvider string `json:"fabric_provider,omitempty"`
 

@@ -43,12 +43,12 @@ func TestStoreResumes(t *testing.T) {
 	}
 	again.Close()
 	for says, change := range map[string]func(*Settings){
-		"objects 1000, here 2000":     func(s *Settings) { s.Objects = 2000 },
-		`commit "abc", here "def"`:    func(s *Settings) { s.Commit = "def" },
-		`"cpu":"b"`:                   func(s *Settings) { s.Machine.CPU = "b" },
-		`server_cpus "", here "0"`:    func(s *Settings) { s.ServerCPUs = "0" },
-		`queries "QR2", here "mine"`:  func(s *Settings) { s.Queries = "mine" },
-		"requests 10, here 11; in_fl": func(s *Settings) { s.Requests, s.InFlight = 11, 2 },
+		"objects 1000, here 2000":       func(s *Settings) { s.Objects = 2000 },
+		`commit "abc", here "def"`:      func(s *Settings) { s.Commit = "def" },
+		`"cpu":"b"`:                     func(s *Settings) { s.Machine.CPU = "b" },
+		`server_cpus "", here "0"`:      func(s *Settings) { s.ServerCPUs = "0" },
+		`queries "50-150", here "mine"`: func(s *Settings) { s.Queries = "mine" },
+		"requests 10, here 11; in_fl":   func(s *Settings) { s.Requests, s.InFlight = 11, 2 },
 	} {
 		s := settings()
 		change(&s)

@@ -84,9 +84,12 @@ func (g *Group) fill(docs string) error {
 				}
 				g.Numbers = append(g.Numbers, Number{What: t.heading + ": " + what, Printed: r[2], Simulated: marked(r[3], r[5])})
 			}
-		case slices.Equal(t.head[:min(4, len(t.head))], []string{"figure", "what", "paper", "simulated"}):
+		case slices.Equal(t.head[:min(5, len(t.head))], []string{"figure", "what", "paper", "as the paper", "ours"}):
 			for _, r := range t.rows {
-				n := Number{What: "figure " + r[0] + ", " + r[1], Printed: r[2], Simulated: marked(r[3], r[5])}
+				n := Number{What: "figure " + r[0] + ", " + r[1], Printed: r[2], Simulated: marked(r[4], r[6])}
+				if r[3] != "" {
+					n.Simulated = "as the paper " + r[3] + ", ours " + n.Simulated
+				}
 				if n.Measured, err = measured(beside, r[0], strings.Replace(r[1], " (Algorithm 1)", "", 1)); err != nil {
 					return fmt.Errorf("%s: %w", g.Beside, err)
 				}

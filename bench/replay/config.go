@@ -23,7 +23,7 @@ type Config struct {
 	Data    string
 	Objects int
 	Seed    uint64
-	// Queries is a log of queries, QR0 to QR3 (of Data), a scale (within
+	// Queries is a log of queries, QR0 to QR3 or 50-150 (of Data), a scale (within
 	// the bounds of Data, QueryCount of them), or what package datasets
 	// opens, each rectangle of which is a search.
 	Queries    string
@@ -108,7 +108,7 @@ func (c Config) Validate(known []string) error {
 		bad bool
 		why string
 	}{
-		{c.Queries == "", "queries are missing, want a file, QR0 to QR3 or a scale"},
+		{c.Queries == "", "queries are missing, want a file, QR0 to QR3, 50-150 or a scale"},
 		{c.Data == "" && c.Addr == "", "data is missing, want a file or a generator"},
 		{c.Data == "" && c.Verify, "verifying needs the data"},
 		{c.Data == "" && c.needsData(), fmt.Sprintf("queries %s are made from the data, which is missing", c.Queries)},

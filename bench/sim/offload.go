@@ -7,7 +7,8 @@ import (
 )
 
 // header is the number of the slab's header among the nodes of a walk; it is
-// read beside the root, even in schemes that read one node at a time.
+// read beside the root, or, in schemes that read one node at a time, only after a
+// restart.
 const header = maxNodes
 
 // walk is one offloaded search: the nodes are those of the real search, and
@@ -19,7 +20,6 @@ type walk struct {
 	posts    []uint16 // reads to be posted when the current work is done
 	left     int      // nodes not parsed, the header included
 	out      int      // in-flight reads
-	beside   int      // of these, the header, where other reads go one at a time
 	reads    int
 	bytes    float64
 	repair   []uint16 // cached nodes that changed
@@ -50,27 +50,26 @@ func (s *sim) walkFrom(c *call, again bool) float64 {
 	w := &c.walk
 	c.phase = reading
 	w.known, w.here, w.posts = w.known[:0], w.here[:0], w.posts[:0]
-	w.left, w.restart, w.from = int(c.search.nodes)+1, false, s.now
-	w.beside = 0
+	w.left, w.restart, w.from = int(c.search.nodes), false, s.now
 	w.repair = w.repair[:0]
 	if !again {
 		// As in package catfish: the counter that the previous walk has read.
 		w.restarts, w.reads, w.bytes, w.since = 0, 0, 0, s.clients[c.client].knows
 		w.known = append(w.known, 0)
 	}
-	w.known = append(w.known, header)
+	if again || !s.sch.Single {
+		w.known = append(w.known, header)
+		w.left++
+	}
 	return s.issue(c)
 }
 
 // issue picks reads to post, up to the window, and returns their work.
 func (s *sim) issue(c *call) float64 {
 	w := &c.walk
-	for window := s.window(); len(w.known) > 0 && w.out-w.beside < window; w.out++ {
+	for window := s.window(); len(w.known) > 0 && w.out < window; w.out++ {
 		last := len(w.known) - 1
 		at := w.known[last]
-		if at == header && s.sch.Single {
-			w.beside = 1
-		}
 		w.posts = append(w.posts, at)
 		w.known = w.known[:last]
 	}
@@ -220,9 +219,6 @@ func (s *sim) here(id uint32, at uint16, k kind) {
 		w.repair = append(w.repair, at&^lineOf)
 	}
 	w.out--
-	if at == header {
-		w.beside = 0
-	}
 	if w.restart {
 		// No new read is posted; in-flight reads drain.
 		if w.out == 0 && c.place != running {
@@ -323,10 +319,10 @@ func (w *writer) state(s *sim, chunk uint32, since int64) kind {
 }
 
 // tripsOf returns the round trips of a finished offloaded search: its levels, its
-// single reads but for the header beside the root, or those left with cached nodes.
+// single reads, or those left with cached nodes.
 func (s *sim) tripsOf(c *call) uint64 {
 	if s.sch.Single {
-		return uint64(c.walk.reads - 1)
+		return uint64(c.walk.reads)
 	}
 	if s.sch.Cached {
 		n := 1 + 2*c.walk.restarts // Each reads the header alone.

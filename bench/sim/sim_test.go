@@ -173,7 +173,7 @@ func TestCardLimits(t *testing.T) {
 			}},
 		{"links in of clients, blocks", "offload-single", func(cl *Cluster) { cl.Client.NIC.Gbits = 1 },
 			func(cl *Cluster) float64 {
-				b := w.Reads*wire(cl, float64(cl.Tree.BlockBytes)) + wire(cl, rstar.HeaderBytes)
+				b := w.Reads * wire(cl, float64(cl.Tree.BlockBytes)) // and no header
 				return 1e9 / 8 / b * float64(cl.Client.Machines)
 			}},
 		{"answers started", "fast", func(cl *Cluster) { cl.Server.NIC.OutMops = 0.3 },
@@ -208,8 +208,8 @@ func TestCardLimits(t *testing.T) {
 }
 
 // Latency alone: a search of one client takes the latencies of its round
-// trips, by levels with multi-issue and by nodes without: the header is read beside
-// the root.
+// trips, by levels with multi-issue, whose header is read beside the root, and by nodes
+// without.
 func TestRoundTrips(t *testing.T) {
 	w := small(t, "1e-2")
 	for _, c := range []struct {

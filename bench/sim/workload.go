@@ -22,7 +22,7 @@ var ErrWorkload = fmt.Errorf("%w: workload", harness.ErrConfig)
 type Spec struct {
 	Dataset   string // a name or file that package datasets opens
 	Objects   int    // of a generator
-	Scale     string // 1e-5, 1e-2, power, 0.01deg, or QR0 to QR3 of the rea02 benchmark
+	Scale     string // 1e-5, 1e-2, power, 0.01deg, 50-150, or QR0 to QR3 of the rea02 benchmark
 	NodeBytes int
 	Strategy  rstar.Strategy
 	// Inserted is the share of the objects, the last ones, that are
@@ -246,7 +246,7 @@ func sampleQueries(s Spec, items []rstar.Item) (qs []rstar.Rect, bounds rstar.Re
 	}
 	scale, err := datasets.ParseScale(s.Scale)
 	if err != nil {
-		return nil, bounds, fmt.Errorf("%w, a side such as 0.01deg or a set of queries QR0 to QR3", err)
+		return nil, bounds, fmt.Errorf("%w, a side such as 0.01deg or a set of queries QR0 to QR3 or 50-150", err)
 	}
 	next, err := datasets.Queries(scale, bounds, s.Seed, 0)
 	if err != nil {

@@ -14,6 +14,7 @@ func (s *session) openedTree(o *openSlab, f *wire.OpenFeatures, old *openSlab) (
 	o.features, o.space = true, f.Space
 	o.slab = slab{
 		Base: f.Tree, Bytes: f.TreeBytes, NodeBytes: f.NodeBytes, BootID: s.hello.BootID, Trust: s.trust,
+		KnownRoot:   s.window == 1,
 		WholeLeaves: true, // Places form clusters, and most searches are in them.
 	}
 	switch {

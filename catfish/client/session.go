@@ -351,7 +351,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 	case old == nil:
 		o := &openSlab{name: name, coll: r.Coll, release: func() {}, slab: slab{
 			Base: r.Base, Bytes: r.SlabBytes, NodeBytes: r.NodeBytes, BootID: s.hello.BootID,
-			Trust: s.trust,
+			Trust: s.trust, KnownRoot: s.window == 1,
 		}}
 		if s.canOffload() && !s.ended {
 			k := s.cacheKey
@@ -368,7 +368,7 @@ func (s *session) open(ctx context.Context, name string) (*openSlab, error) {
 // grown returns the same tree with more memory.
 func (o *openSlab) grown(base rdma.Remote, bytes uint64) *openSlab {
 	return &openSlab{name: o.name, coll: o.coll, release: o.release, slab: slab{
-		Base: base, Bytes: bytes, NodeBytes: o.NodeBytes, BootID: o.BootID, Cache: o.Cache, Trust: o.Trust,
+		Base: base, Bytes: bytes, NodeBytes: o.NodeBytes, BootID: o.BootID, Cache: o.Cache, Trust: o.Trust, KnownRoot: o.KnownRoot,
 	}}
 }
 

@@ -44,18 +44,18 @@ func TestBenchMicro(t *testing.T) {
 	for _, r := range rows {
 		seen[fmt.Sprint(r.Op, r.Transport, r.Bytes)] = true
 	}
-	for _, over := range []string{"tcptcp", "readshm", "writeshm"} {
+	for _, over := range []string{"tcptcp", "readshm", "writeshm", "write-onewayshm"} {
 		for _, n := range micro.FewSizes() {
 			if !seen[fmt.Sprint(over, n)] {
 				t.Errorf("no row %s %d", over, n)
 			}
 		}
 	}
-	if want := 3 * len(micro.FewSizes()); len(rows) != want || len(seen) != want {
+	if want := 4 * len(micro.FewSizes()); len(rows) != want || len(seen) != want {
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}
 	md := slurp(t, dir, report.MarkdownFile)
-	for _, s := range []string{"Figure 9:", "RDMA Read, shm", "RDMA Write, shm", "TCP/IP", "Rows, one host", "limited by",
+	for _, s := range []string{"Figure 9:", "RDMA Read, shm", "RDMA Write, shm", "RDMA Write one way, shm", "TCP/IP", "Rows, one host", "limited by",
 		"What the text claims of figure 9", "TCP/IP-40G", "(simulated)", "| read | shm | 8388608 |"} {
 		if !strings.Contains(md, s) {
 			t.Errorf("the report lacks %q", s)
@@ -65,7 +65,7 @@ func TestBenchMicro(t *testing.T) {
 		slurp(t, dir, "figure-9-"+name+".svg")
 	}
 	code, _, errOut := clitest.Program(t, args...)
-	if code != cli.ExitOK || !strings.Contains(errOut, "0 points to measure, 18 are there") {
+	if code != cli.ExitOK || !strings.Contains(errOut, "0 points to measure, 24 are there") {
 		t.Errorf("a second run: exit %d, says %s", code, errOut)
 	}
 	clitest.Fail(t, cli.ExitFailure, microArgs(dir, "--network", "host", "--seed", "2"), "micro/host/", "seed 1, here 2", "--fresh")
@@ -79,7 +79,7 @@ func TestBenchMicro(t *testing.T) {
 // Ctrl-C keeps the measured points, and the same command continues from there.
 func TestBenchMicroInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	// 18 points of 240 ms.
+	// 24 points of 240 ms.
 	args := microArgs(dir, "--network", "host", "--json", "--duration", "200ms")
 	p := clitest.Start(t, args...)
 	p.Line(t)
@@ -87,13 +87,13 @@ func TestBenchMicroInterrupted(t *testing.T) {
 		t.Errorf("exit %d, says %s", code, p.ErrOut.String())
 	}
 	kept := strings.Count(slurp(t, dir, "micro.jsonl"), "\n")
-	if kept < 1 || kept > 17 || !strings.Contains(slurp(t, dir, report.MarkdownFile), "NOT FINISHED") {
-		t.Fatalf("%d points were kept of 18", kept)
+	if kept < 1 || kept > 23 || !strings.Contains(slurp(t, dir, report.MarkdownFile), "NOT FINISHED") {
+		t.Fatalf("%d points were kept of 24", kept)
 	}
 	again := clitest.Start(t, args...)
 	again.Line(t)
 	again.Interrupt(t)
-	if want := fmt.Sprintf("%d points to measure, %d are there", 18-kept, kept); !strings.Contains(again.ErrOut.String(), want) {
+	if want := fmt.Sprintf("%d points to measure, %d are there", 24-kept, kept); !strings.Contains(again.ErrOut.String(), want) {
 		t.Errorf("does not say %q:\n%s", want, again.ErrOut.String())
 	}
 }
@@ -104,9 +104,9 @@ func TestBenchMicroNetworks(t *testing.T) {
 	needNetworks(t)
 	dir := t.TempDir()
 	rows := microRows(t, clitest.Succeed(t, microArgs(dir, "--network", "host,1g,40g", "--json")...))
-	// On the host three lines; in each network tcp, and Read and Write over
-	// each of its transports.
-	lines := 3 + 2*(1+2*len(networkTransports()))
+	// On the host four lines; in each network tcp, and Read and both kinds of Write
+	// over each of its transports.
+	lines := 4 + 2*(1+3*len(networkTransports()))
 	if want := lines * len(micro.FewSizes()); len(rows) != want {
 		t.Errorf("%d rows, want %d", len(rows), want)
 	}

@@ -25,7 +25,7 @@ type paperFlags struct {
 	set                paper.Settings
 	out, sim           string
 	quick, fresh, json bool
-	check              bool
+	check, asPaper     bool
 
 	fs      *pflag.FlagSet
 	chosen  func(flag string) bool // typed, not a default
@@ -74,6 +74,7 @@ discards them.`,
   catfish bench paper --figure 9 --network host,1g,40g --out figure9
   catfish bench paper --network 1g,10g --duration 5s --out networks
   catfish bench paper --figure 10 --series fast,fetch --network 1g --duration 5s --out fetched
+  catfish bench paper --as-paper --out as-paper
   catfish bench paper --strategy original --insert --out paper-tree
   catfish bench paper --figure 14 --data rea02.rec --queries rea02.QR2`,
 		Args: cli.Args(cobra.NoArgs),
@@ -114,6 +115,9 @@ discards them.`,
 	cli.BackoffFlags(c, &f.set.Backoff)
 	fs.StringVar(&f.sim, "simulated", "", "file of simulated values to print beside, of"+
 		" 'bench sim --table --json FILE'")
+	fs.BoolVar(&f.asPaper, "as-paper", false,
+		"everything as the paper has it, as far as it can be: an inserted original R*-tree, a worker for each connection,"+
+			" Algorithm 1 to the letter, the paper's series alone; the output lists what is not")
 	fs.BoolVar(&f.check, "check", false,
 		"say which of the paper's claims hold here; fail if an ordering or a count is not as it must be on any machine")
 	fs.BoolVar(&f.json, "json", false, "print each new point as a JSON object, too")
@@ -138,6 +142,9 @@ func typed(cmd *cobra.Command) string {
 	return b.String()
 }
 
+// presetFlags are what --as-paper sets.
+var presetFlags = []string{"series", "strategy", "insert", "inserts", "node-bytes", "in-flight", "backoff-n", "threshold", "predictor"}
+
 // paperPlan is the plan of a run, checked as far as possible in advance.
 type paperPlan struct {
 	set         paper.Settings
@@ -153,6 +160,12 @@ func (f paperFlags) plan() (paperPlan, error) {
 	var err error
 	if p.experiments, err = paper.Select(f.figures); err != nil {
 		return p, err
+	}
+	if f.asPaper {
+		if err := cli.NoUse(f.fs, "with --as-paper, which sets it", presetFlags...); err != nil {
+			return p, err
+		}
+		p.set, p.experiments = paper.AsPaper(p.set, p.experiments)
 	}
 	if f.chosen("series") {
 		if len(f.series) == 0 {

@@ -63,6 +63,10 @@ func (a *app) benchPaper(ctx context.Context, f paperFlags) (err error) {
 	for _, s := range skipped {
 		fmt.Fprintln(a.Err, s)
 	}
+	if f.asPaper {
+		fmt.Fprintf(a.Err, "as the paper:\n  %s\nnot as in the paper, for no option makes it so:\n  %s\n",
+			strings.Join(paper.PresetHas, "\n  "), strings.Join(paper.PresetLacks, "\n  "))
+	}
 	if paper.SharedCores(plan.set) {
 		fmt.Fprintln(a.Err, "server and clients share cores: see the report's warning")
 	}

@@ -43,6 +43,7 @@ type simFlags struct {
 	joinAt   time.Duration
 	first    int
 	table    bool
+	asPaper  bool
 	scaleOut bool
 	groups   int
 	placing  string
@@ -83,6 +84,7 @@ throughput with 1, 2, 3, 4 and 8 groups, for small searches, features and gets b
 		Example: `  catfish bench sim --cluster paper --scheme fast,offload,paper --clients 32,64,128,256
   catfish bench sim --cluster modern --scale 1e-2 --clients 10,100,1000,10000 --json -
   catfish bench sim --clients 256 --first 16 --join-at 200ms --sample 10ms --plots out
+  catfish bench sim --as-paper --clients 32,64,128,256
   catfish bench sim --table --json simulated.jsonl
   catfish bench sim --print-cluster modern > mine.toml
   catfish bench sim --cluster ./mine.toml --scheme fast,cost
@@ -105,7 +107,7 @@ throughput with 1, 2, 3, 4 and 8 groups, for small searches, features and gets b
 	fs.StringVar(&f.spec.Dataset, "dataset", "uniform", "uniform, skewed, rea02-like, california or a file")
 	fs.IntVar(&f.spec.Objects, "objects", 2_000_000, "how many objects a generator makes")
 	fs.StringVar(&f.spec.Scale, "scale", "1e-5",
-		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, squares around objects (0.01deg), or QR0 to QR3 of the rea02 benchmark")
+		"longest query edge as a share of the data's extent (1e-5, 1e-2), power, squares around objects (0.01deg), QR0 to QR3 of the rea02 benchmark, or 50-150")
 	fs.StringVar(&f.mix, "mix", "search=100", "operations in percent: search, insert")
 	insertsFlag(c, &f.inserts)
 	fs.DurationVar(&f.duration, "duration", time.Second, "simulated time that is measured; with --table, --fit and --check 200ms unless given")
@@ -120,7 +122,8 @@ throughput with 1, 2, 3, 4 and 8 groups, for small searches, features and gets b
 	fs.StringVar(&f.placing, "place", string(sim.Boxes), "with --groups: boxes, by place, or features, by id")
 	fs.BoolVar(&f.scaleOut, "scale-out", false, fmt.Sprintf("throughput by the number of groups; of %d objects unless --objects says otherwise", sim.ScaleOutObjects))
 	cli.Complete(c, "place", string(sim.Boxes), string(sim.Features))
-	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper")
+	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper, ours and with --as-paper")
+	fs.BoolVar(&f.asPaper, "as-paper", false, "everything as 'bench paper --as-paper' has it: the schemes of the paper, Algorithm 1 to the letter, an inserted original R*-tree")
 	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
@@ -154,13 +157,25 @@ func (f *simFlags) open() (*sim.Cluster, error) {
 			return nil, err
 		}
 	}
-	if f.chosen("strategy") {
+	if f.asPaper || f.chosen("strategy") {
 		cl.Tree.Strategy = f.strategy
 	}
 	if f.insert {
 		cl.Tree.Inserted = 1
 	}
 	return cl, cl.Validate()
+}
+
+// preset sets what --as-paper decides.
+func (f *simFlags) preset(fs *pflag.FlagSet) error {
+	if !f.asPaper {
+		return nil
+	}
+	if f.special() {
+		return cli.BadUsage("--as-paper with --scale-out, --figure, --fit, --check or --table, which prints both")
+	}
+	f.schemes, f.strategy, f.insert = paper.PresetSchemes(), rstar.Original, true
+	return cli.NoUse(fs, "with --as-paper, which sets it", append([]string{"scheme"}, presetFlags...)...)
 }
 
 // special reports whether the call compares, instead of only simulating.
@@ -184,7 +199,7 @@ func (a *app) benchSim(ctx context.Context, cmd *cobra.Command, f *simFlags) err
 	if f.figure != "" && f.figure != "9" {
 		return cli.BadUsage("--figure is %q, want 9: --table has the others", f.figure)
 	}
-	if err := cli.FirstOf(f.checkKnobs(cmd.Flags()), f.noUse(cmd.Flags())); err != nil {
+	if err := cli.FirstOf(f.preset(cmd.Flags()), f.checkKnobs(cmd.Flags()), f.noUse(cmd.Flags())); err != nil {
 		return err
 	}
 	if f.printed != "" {

@@ -2,10 +2,12 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/bench/paper"
 	"github.com/catfish-index/catfish/bench/replay"
 	"github.com/catfish-index/catfish/bench/sim"
 	"github.com/catfish-index/catfish/internal/cli"
@@ -13,6 +15,55 @@ import (
 	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/rstar"
 )
+
+// TestAsPaper: the preset is in the rows, the output says what it has and lacks, and
+// flags that it sets are refused.
+func TestAsPaper(t *testing.T) {
+	dir := t.TempDir()
+	line := "bench paper --as-paper --figure 14 --network host --objects 5000 --requests 20 --clients 2 --json --out " + dir
+	code, out, said := clitest.Program(t, strings.Fields(line)...)
+	if code != cli.ExitOK {
+		t.Fatal(said)
+	}
+	for _, part := range append(slices.Clone(paper.PresetHas), paper.PresetLacks...) {
+		if !strings.Contains(said, part) {
+			t.Errorf("does not say %q:\n%s", part, said)
+		}
+	}
+	schemes := func(out string, check func(line string) string) (got []string) {
+		for l := range strings.Lines(out) {
+			got = append(got, check(l))
+		}
+		return got
+	}
+	got := schemes(out, func(l string) string {
+		r := clitest.Decode[bench.Row](t, l)
+		if r.Strategy != rstar.Original || !r.Inserted || r.Scheme != "tcp" && !r.WorkerPerConnection {
+			t.Errorf("%+v", r)
+		}
+		return r.Scheme
+	})
+	if !slices.Equal(got, paper.PresetSchemes()) {
+		t.Errorf("measured %q", got)
+	}
+	if points := slurp(t, dir, "points.jsonl"); !strings.Contains(points, `"key":"rea02/rea02/host/shm/2/paper"`) || !strings.Contains(points, `"as_paper":true`) {
+		t.Errorf("the points are %s", points)
+	}
+	clitest.Fail(t, cli.ExitFailure, strings.Fields(strings.Replace(line, "--as-paper", "", 1)), "as_paper true, here false")
+	out = clitest.Succeed(t, strings.Fields("bench sim --as-paper --cluster thismachine --objects 2000 --clients 2 --duration 2ms --warmup 1ms --json -")...)
+	if got := schemes(out, func(l string) string {
+		r := clitest.Decode[sim.Row](t, l)
+		if r.Strategy != rstar.Original || !r.Inserted {
+			t.Errorf("%+v", r)
+		}
+		return r.Scheme
+	}); !slices.Equal(got, paper.PresetSchemes()) {
+		t.Errorf("simulated %q", got)
+	}
+	for _, bad := range []string{"bench paper --as-paper --strategy original", "bench paper --as-paper --series fast", "bench sim --as-paper --scheme fast", "bench sim --as-paper --table"} {
+		clitest.Fail(t, cli.ExitUsage, strings.Fields(bad), "--as-paper")
+	}
+}
 
 // TestKnobs: the flags of the tree and of Algorithm 1 are in the rows of each
 // benchmark, and in its output.

@@ -40,6 +40,7 @@ Queries are, whichever --queries names:
   FILE          a recording of 'catfish serve --record', with all kinds of
                 requests, or any data set: each rectangle is a search
   QR0 to QR3    the query sets of the rea02 benchmark, made from the data
+  50-150        the Catfish paper's: squares that find 50 to 150 objects
   1e-5, power   the paper's random searches within the data's bounds
 
 Schemes that find different objects are an error, and with --verify so is
@@ -62,7 +63,7 @@ output, or to standard error with --json -.`,
 	fs.StringVar(&f.dataFormat, "dataset-format", "",
 		"format of --data: csv, geojson, osm, rea02, rec or road; empty: detect")
 	fs.IntVar(&f.cfg.Objects, "objects", 0, "how many objects a generator makes, 0: its default")
-	fs.StringVar(&f.cfg.Queries, "queries", "", "recording, data set, QR0 to QR3, or a scale")
+	fs.StringVar(&f.cfg.Queries, "queries", "", "recording, data set, QR0 to QR3, 50-150 or a scale")
 	fs.StringVar(&f.queryFormat, "query-format", "", "format of --queries; empty: detect")
 	fs.IntVar(&f.cfg.QueryCount, "query-count", 10_000, "how many queries of a scale")
 	fs.StringVar(&f.cfg.Recorded, "recorded", "",

@@ -192,6 +192,50 @@ func TestReaderStats(t *testing.T) {
 	}
 }
 
+// TestReaderKnownRoot: a search reads a node of each level and nothing else once the
+// header is known, also where the tree has changed since; then some begin again, and
+// none misses an object. A header that knows less of the slab ends no search either.
+func TestReaderKnownRoot(t *testing.T) {
+	s := newSite(t, false, Limits{})
+	s.tree.KnownRoot = true
+	at := rstar.Rect{MinX: 3, MinY: 3, MaxX: 3, MaxY: 3}
+	search := func(header uint64) uint64 {
+		t.Helper()
+		got, err := s.reader.Search(t.Context(), s.tree, at, 0, nil)
+		if err != nil || !slices.Equal(byID(got), s.want(at)) {
+			t.Fatalf("%d objects, want %d, %v", len(got), len(s.want(at)), err)
+		}
+		st := s.reader.Stats()
+		if h := st.Restarts + header; st.Bytes != (st.Reads-h)*704+h*rstar.HeaderBytes {
+			t.Fatalf("%+v, want %d of the header", st, h)
+		}
+		return st.Restarts
+	}
+	if err := s.server.Insert(at, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	height := s.server.Stats().Height
+	search(1)
+	search(0)
+	restarts, id := uint64(0), uint64(1<<41)
+	for ; s.server.Stats().Height == height; id++ {
+		if err := s.server.Insert(rstar.Rect{MinX: 3, MinY: 3, MaxX: 3 + float64(id%7), MaxY: 3}, id); err != nil {
+			t.Fatal(err)
+		}
+		restarts += search(0)
+	}
+	if restarts == 0 {
+		t.Error("the root was split, and no search began again")
+	}
+	known := *s.tree.known.Load()
+	known.Chunks = uint64(known.Root)
+	s.tree.known.Store(&known)
+	all := rstar.Rect{MaxX: 20, MaxY: 20}
+	if n, err := s.reader.Count(t.Context(), s.tree, all); n != s.server.Len() || err != nil {
+		t.Errorf("counted %d of %d, %v", n, s.server.Len(), err)
+	}
+}
+
 // TestReaderAllocatesNothing: once the header is known and the cache is warm,
 // no search allocates anything but room for results.
 func TestReaderAllocatesNothing(t *testing.T) {

@@ -18,6 +18,10 @@ type Tree struct {
 	BootID    uint64        // of the server that the tree was opened at
 	Cache     *Cache        // nil: none
 	Trust     time.Duration // time for which a copy is used without validating it again
+	// KnownRoot makes searches without a cache read the header only where none is known, or
+	// after a restart: a channel that reads one block at a time would wait for it, and FaRM
+	// has none. A root that was split since carries a stamp that restarts the search.
+	KnownRoot bool
 	// WholeLeaves makes searches read leaves whole even where hardly an object is
 	// expected (leafhead.go). That estimate takes objects to lie anywhere; searches
 	// where objects crowd nearly always find some, and have paid a round trip for

@@ -51,6 +51,7 @@ func (w *walk) begin(t *Tree, try int) {
 		w.first = 2
 	}
 	if t.Cache == nil {
+		w.asked = w.ready && t.KnownRoot
 		return
 	}
 	turn := t.walks.Add(1)
@@ -87,8 +88,12 @@ func (w *walk) next() (offload.Ref, bool, error) {
 // parent, and one that got another since carries a stamp that view refuses. Copies of
 // different age may name a node more than once, where most cached nodes have changed
 // since. So a walk that names twice as many nodes as exist is in no tree. Without this
-// bound a few nodes that name each other would keep a client busy for ever.
+// bound a few nodes that name each other would keep a client busy for ever. A walk that
+// has the header of an earlier one begins again where a node has a child beyond that.
 func (w *walk) ref(chunk uint64, level int, hop uint16) (offload.Ref, error) {
+	if chunk >= w.h.Chunks && w.first == 1 {
+		return offload.Ref{}, offload.ErrRestart // the tree may have grown since its header was read
+	}
 	if chunk == 0 || chunk >= w.h.Chunks || level < 0 || level >= w.h.Height {
 		return offload.Ref{}, fmt.Errorf("%w: reference to chunk %d at level %d; the slab has %d chunks, the tree %d levels",
 			ErrProtocol, chunk, level, w.h.Chunks, w.h.Height)
