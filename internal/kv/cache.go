@@ -227,8 +227,8 @@ func (m *Map) Weigh(key []byte) int64 {
 
 // CacheStats describe a Map with a limit; of others they are zero.
 type CacheStats struct {
-	LimitBytes int64  `json:"limit_bytes"`
-	Bytes      int64  `json:"bytes"` // of records, up to the limit
+	LimitBytes int    `json:"limit_bytes"`
+	Bytes      int    `json:"bytes"` // of records, up to the limit
 	Evicted    uint64 `json:"evicted"`
 	// Gets that the server has carried out, by whether the key had a record.
 	Hits   uint64 `json:"hits"`

@@ -162,7 +162,7 @@ func TestCacheAgainstModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				s := m.Stats()
-				if n := model.sum(); s.Cache.Bytes != n || n > model.limit || s.Records.Records != len(model.bytes) {
+				if n := model.sum(); int64(s.Cache.Bytes) != n || n > model.limit || s.Records.Records != len(model.bytes) {
 					t.Fatalf("%d bytes in %d records, want %d in %d, limit %d", s.Cache.Bytes, s.Records.Records, n, len(model.bytes), model.limit)
 				}
 			},
@@ -273,7 +273,7 @@ func TestLargeRecordEvictsMany(t *testing.T) {
 	for _, n := range []int{200 << 10, whole, whole, 10} {
 		mustPut(t, m, "large", n)
 		s := m.Stats()
-		if s.Cache.Bytes > limit || s.Records.Records > 1 && n == whole {
+		if int64(s.Cache.Bytes) > limit || s.Records.Records > 1 && n == whole {
 			t.Errorf("a value of %d bytes: %+v, %d records", n, s.Cache, s.Records.Records)
 		}
 	}

@@ -150,7 +150,7 @@ func (m *Map) Stats() Stats {
 	s := m.counts
 	s.Revision, s.Records, s.Index = m.revision, m.heap.Stats(), m.index.Stats()
 	if m.cache != nil {
-		s.Cache.LimitBytes, s.Cache.Bytes = m.cache.limit, m.cache.bytes
+		s.Cache.LimitBytes, s.Cache.Bytes = int(m.cache.limit), int(m.cache.bytes)
 		s.Cache.Hits, s.Cache.Misses = m.gate.gets()
 	}
 	return s

@@ -65,7 +65,7 @@ func cached(t *testing.T, c *Records, last map[string]string) {
 			t.Fatalf("%s is %.30q, want %.30q", key, r.value, want)
 		}
 	}
-	if missing := len(last) - len(has); bytes != s.Cache.Bytes || uint64(missing) > s.Cache.Evicted {
+	if missing := len(last) - len(has); bytes != int64(s.Cache.Bytes) || uint64(missing) > s.Cache.Evicted {
 		t.Fatalf("%d bytes, noted %d; %d missing, %d evicted", bytes, s.Cache.Bytes, missing, s.Cache.Evicted)
 	}
 }
