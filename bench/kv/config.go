@@ -28,7 +28,7 @@ type Config struct {
 	Shards     int         // of Catfish's collection; 0: it is not divided
 	Table      cuckoo.Kind // of its key index
 	Items      int         // items of a bucket of that; 0: cuckoo.MaxItems
-	MaxBytes   int64       // the collection is a cache of so many bytes; 0: it is not
+	MaxBytes   int64       // limit of the collection, which is a cache; 0: it is none
 
 	Warmup    time.Duration // not measured; 1 s
 	Duration  time.Duration // measured; 5 s

@@ -36,7 +36,7 @@ type Row struct {
 	Shards     int    `json:"shards"`              // of Catfish's collection, 0: it is not divided
 	Table      string `json:"table"`               // of its key index
 	Items      int    `json:"items"`               // of a bucket of that
-	MaxBytes   int64  `json:"max_bytes,omitempty"` // it is a cache of so many bytes
+	MaxBytes   int64  `json:"max_bytes,omitempty"` // its limit, if it is a cache
 	ServerCPUs string `json:"server_cpus"`         // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
 

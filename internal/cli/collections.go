@@ -173,7 +173,7 @@ func ShardsUsage(of string) string {
 
 // MaxBytesUsage is the help text of flags that make a collection of records a cache.
 func MaxBytesUsage(of string) string {
-	return of + "a cache of so many bytes, such as 1GiB, that evicts records which were not used lately; 0: no limit"
+	return of + "a cache, with this limit of bytes, such as 1GiB, that evicts records which were not used lately; 0: no limit"
 }
 
 func newCollectionsDrop(a *App) *cobra.Command {

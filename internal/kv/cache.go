@@ -15,13 +15,13 @@ import (
 //
 //	the record has         the hand
 //	expired                evicts it
-//	a mark                 clears the mark, and goes on
-//	a lease that runs      goes on
+//	a mark                 clears the mark, and passes
+//	a lease that runs      passes
 //	neither                evicts it
 //
 // A put sets the mark, and so does each Get, without a lock (marks.go), and each lease. What
-// clients read by themselves with a lease does not pass the server, so a lease counts for as
-// long as it runs. Its place could not be used before the lease ends anyhow.
+// clients read with a lease does not pass the server, so a lease counts for as long as it
+// runs. Its place could not be used before the lease ends anyhow.
 //
 // An evicted record is deleted: the index drops it, then it is dead, and its place is used
 // again after the grace and after its last lease.
@@ -160,8 +160,7 @@ func (m *Map) turn() (round bool) {
 	return false
 }
 
-// published accounts for a new record that the index leads to instead of another of so many
-// bytes.
+// published accounts for a new record that the index leads to instead of one of before bytes.
 func (c *cache) published(v *record.View, ref record.Ref, before int64) {
 	c.bytes += bytesOf(v) - before
 	c.marks.begin(ref, true)
@@ -173,7 +172,7 @@ type Victim struct {
 	Bytes int64
 }
 
-// Victims chooses up to most records of so many bytes together, which stay until EvictAs. It
+// Victims chooses up to most records, until they have that many bytes, which stay until EvictAs. It
 // leaves out those of which skip reports so, and returns fewer if there are no others.
 func (m *Map) Victims(bytes int64, most int, skip func(key []byte) bool) (all []Victim) {
 	if m.lock() != nil {

@@ -44,7 +44,7 @@ type Options struct {
 	// lock, and they stay, unseen, until the caller deletes them. nil: they are
 	// deleted.
 	Expired func(key []byte, revision uint64)
-	// MaxBytes, if not 0, makes the Map a cache (cache.go): its records have up to so many
+	// MaxBytes, if not 0, makes the Map a cache (cache.go): it is the limit of its records'
 	// bytes, as RecordBytes counts them, and a Put evicts others.
 	MaxBytes int64
 	// GiveBack may return pages of either memory to the system. They read as zeros

@@ -9,11 +9,11 @@ import (
 const spanLines = record.SpanBytes / record.LineBytes
 
 // marks has a bit for each place of records: the record there was used since the hand of
-// the cache was at it. The bits are not in the records: a Get that sets one takes no lock,
+// the cache came to it. The bits are not in the records: a Get that sets one takes no lock,
 // and the place may have another record by then, or be the middle of one. Here the
 // worst is a mark of the wrong record.
 type marks struct {
-	spans []atomic.Pointer[spanMarks] // nil: no record was there yet
+	spans []atomic.Pointer[spanMarks] // nil: no record lay there yet
 }
 
 // spanMarks are those of a span, by the line in which a place begins.
