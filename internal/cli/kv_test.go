@@ -42,6 +42,7 @@ func TestKVCache(t *testing.T) {
 	if !strings.Contains(out, "of 64.0 KiB, 1 evicted, 0 gets found") || !strings.Contains(out, "of 1.0 MiB, 0 evicted, ") {
 		t.Errorf("status: %s", out)
 	}
+	clitest.Fail(t, ExitUsage, []string{"serve", "--record-max-bytes", "1MiB", "--listen", "127.0.0.1:0"}, "--record-max-bytes does nothing without --records")
 	clitest.Fail(t, ExitUsage, []string{"collections", "create", "x", "--max-bytes", "1MiB", "--addr", addr}, "--max-bytes")
 	for _, args := range [][]string{
 		{"kv", "put", "a", value + value + value, "--collection", "mine", "--addr", addr},

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/record"
 )
 
@@ -199,10 +200,9 @@ func TestUsedRecordsStay(t *testing.T) {
 			refs = append(refs, ref)
 		}
 		for i := range 5000 {
-			if name == "grant" {
-				c.advance(2 * time.Second) // No lease of the round before runs.
+			if use(m, keys, refs); name == "grant" {
+				c.advance(70 * time.Second) // The leases have ended, so it is for their marks.
 			}
-			use(m, keys, refs)
 			mustPut(t, m, fmt.Sprint("passes ", i), 8)
 		}
 		for i, k := range keys {
@@ -257,6 +257,48 @@ func TestLeaseIsUse(t *testing.T) {
 		if _, err := m.Read(ref, &Buffer{}); err != nil && !errors.Is(err, record.ErrDead) {
 			t.Errorf("%v was used again under its lease: %v", ref, err)
 		}
+	}
+}
+
+// A record that is moved to another place keeps its mark, or has none there, either.
+func TestMovedRecordsKeepMarks(t *testing.T) {
+	var c clock
+	m := newCacheMap(t, &c, 1<<20, Options{})
+	at := map[int]record.Ref{}
+	for i := range 6000 { // a span and a half
+		mustPut(t, m, fmt.Sprint(i), 8)
+	}
+	for i := range 6000 {
+		if i%8 > 0 {
+			if err := m.Delete(fmt.Append(nil, i), Condition{}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		_, ref, err := m.Get(fmt.Append(nil, i), &Buffer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if at[i] = ref; i%16 > 0 {
+			m.cache.marks.take(ref)
+		}
+	}
+	for range 100 {
+		c.advance(time.Second)
+		m.Tidy(1000)
+	}
+	moved := 0
+	for i, was := range at {
+		ref, _, _ := m.find(cuckoo.Hash(m.Seed(), fmt.Append(nil, i)), fmt.Append(nil, i), c.Now())
+		if ref != was {
+			moved++
+		}
+		if marked := m.cache.marks.take(ref); marked != (i%16 == 0) {
+			t.Fatalf("%d, moved from %v to %v: marked %v", i, was, ref, marked)
+		}
+	}
+	if moved == 0 {
+		t.Error("no record was moved")
 	}
 }
 

@@ -214,6 +214,7 @@ func TestCacheOfSecondary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = secondary.Close() })
+	secondary.Replicate(&recorder{}) // It has no lease, and would commit what it is given.
 	r, last, at := rand.New(rand.NewPCG(6, 7)), map[string]string{}, 0
 	for range 60 {
 		cacheTurn(t, c, last, r)
