@@ -33,7 +33,7 @@ func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, e
 	if err != nil {
 		return nil, err
 	}
-	shards, err := s.CreateRecordShards(collection, catfish.RecordsOptions{Table: job.Table, Items: job.Items, Shards: job.Shards})
+	shards, err := s.CreateRecordShards(collection, catfish.RecordsOptions{Table: job.Table, Items: job.Items, Shards: job.Shards, MaxBytes: job.MaxBytes})
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -21,6 +21,7 @@ type checker struct {
 	// ascending is false if numbers are meaningless: values too short to hold
 	// one, and writes in another order than the drawn one.
 	ascending bool
+	cache     bool // a key may have no record
 	Answers
 	seen [seenKeys]struct{ key, seq uint64 }
 }
@@ -32,6 +33,10 @@ const seenKeys = 256
 // check judges an answer and returns the number of the value.
 func (c *checker) check(op *ycsb.Op, value []byte, found bool) (seq uint64) {
 	c.Checked++
+	if !found && c.cache {
+		c.Missed++
+		return 0
+	}
 	if !found {
 		c.wrong(op, "it is lost")
 		return 0

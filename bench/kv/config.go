@@ -28,6 +28,7 @@ type Config struct {
 	Shards     int         // of Catfish's collection; 0: it is not divided
 	Table      cuckoo.Kind // of its key index
 	Items      int         // items of a bucket of that; 0: cuckoo.MaxItems
+	MaxBytes   int64       // limit of the collection, which is a cache; 0: it is none
 
 	Warmup    time.Duration // not measured; 1 s
 	Duration  time.Duration // measured; 5 s
@@ -107,6 +108,9 @@ func (c Config) Validate(known []string) error {
 	if err := c.Workload.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
 	}
+	if err := (&catfish.RecordsOptions{Shards: c.Shards, MaxBytes: c.MaxBytes}).Validate(); c.MaxBytes != 0 && err != nil {
+		return fmt.Errorf("%w: %w", harness.ErrConfig, err)
+	}
 	if m := c.Workload.Mix; m.Has(ycsb.Scan) {
 		return fmt.Errorf("%w: mix %v scans keys in their order, which records have none of", harness.ErrConfig, m)
 	}
@@ -135,7 +139,7 @@ func (c Config) serverJob(scheme string) ServerJob {
 	return ServerJob{
 		Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric, Polling: bench.Polls(scheme),
 		Keys: c.Workload.Keys, ValueBytes: max(c.Workload.ValueBytes, c.Workload.LargestValueBytes), Shards: c.Shards,
-		Table: c.Table, Items: c.Items,
+		Table: c.Table, Items: c.Items, MaxBytes: c.MaxBytes,
 	}
 }
 
@@ -153,7 +157,7 @@ func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob
 	return ClientJob{
 		Addr: server.Addr, Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric,
 		Workload: c.Workload, LoadFrom: from, LoadTo: to, FirstClient: first, Clients: next - first,
-		InFlight: c.inFlight(scheme), Batch: c.Batch, Warmup: c.Warmup, Duration: c.Duration,
+		InFlight: c.inFlight(scheme), Batch: c.Batch, Warmup: c.Warmup, Duration: c.Duration, Cache: c.MaxBytes > 0,
 	}
 }
 

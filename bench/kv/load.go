@@ -36,6 +36,7 @@ func newLoad(job ClientJob, stores []Store) (*load, error) {
 			if err != nil {
 				return nil, err
 			}
+			w.checker.cache = job.Cache
 			next := w.one
 			if pipelined {
 				next = w.pipeline

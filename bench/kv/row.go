@@ -33,10 +33,11 @@ type Row struct {
 	InFlight   int    `json:"in_flight"`
 	Batch      int    `json:"batch"` // keys per GetMany
 	Procs      int    `json:"client_procs"`
-	Shards     int    `json:"shards"`      // of Catfish's collection, 0: it is not divided
-	Table      string `json:"table"`       // of its key index
-	Items      int    `json:"items"`       // of a bucket of that
-	ServerCPUs string `json:"server_cpus"` // empty: not pinned
+	Shards     int    `json:"shards"`              // of Catfish's collection, 0: it is not divided
+	Table      string `json:"table"`               // of its key index
+	Items      int    `json:"items"`               // of a bucket of that
+	MaxBytes   int64  `json:"max_bytes,omitempty"` // its limit, if it is a cache
+	ServerCPUs string `json:"server_cpus"`         // empty: not pinned
 	ClientCPUs string `json:"client_cpus"`
 
 	Figures
@@ -75,6 +76,8 @@ type Figures struct {
 	Stash      float64 `json:"stash_items"`
 	StashMost  float64 `json:"stash_most"`
 	LoadFactor float64 `json:"load_factor"` // 0 to 1
+	// Of a cache: keys read that had a record, 0 to 1; without MaxBytes 0.
+	HitRate float64 `json:"hit_rate"`
 }
 
 // newRow turns the runs of one scheme, at least one, into its row.
@@ -85,7 +88,7 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		Mix: w.Mix.String(), Dist: w.Dist.String(),
 		Keys: w.Keys, ValueBytes: w.ValueBytes, LargestValueBytes: w.LargestValueBytes,
 		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs, Shards: cfg.Shards,
-		Table: cfg.Table.String(), Items: cmp.Or(cfg.Items, cuckoo.MaxItems),
+		Table: cfg.Table.String(), Items: cmp.Or(cfg.Items, cuckoo.MaxItems), MaxBytes: cfg.MaxBytes,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(), Seed: w.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(), Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]bench.OpFigures{},
@@ -164,7 +167,10 @@ func (o *outcome) figures(cfg Config) Figures {
 	f.PointerHits = stats.Ratio(float64(c.PointerHits), asked)
 	f.PointerInvalid = stats.Ratio(float64(c.PointerInvalid), asked)
 	a := o.answers()
-	f.Results = stats.Ratio(float64(a.Checked-a.Wrong), float64(a.Checked))
+	f.Results = stats.Ratio(float64(a.Checked-a.Wrong-a.Missed), float64(a.Checked))
+	if cfg.MaxBytes > 0 {
+		f.HitRate = stats.Ratio(float64(a.Checked-a.Wrong-a.Missed), float64(a.Checked))
+	}
 	x := o.after.Index
 	f.Kicks = stats.Ratio(float64(x.Kicks), float64(x.Inserts))
 	f.Stash, f.StashMost, f.LoadFactor = float64(x.Stash), float64(x.StashMost), x.Load

@@ -115,7 +115,7 @@ func columns(t reflect.Type) map[string]reflect.Type {
 // Programs that read rows of bench run can read these: shared columns have the
 // same names and types.
 func TestColumns(t *testing.T) {
-	own := "version dist theta keys shards table items value_bytes largest_value_bytes pointer_hits pointer_invalid kicks_per_insert" +
+	own := "version dist theta keys shards table items max_bytes hit_rate value_bytes largest_value_bytes pointer_hits pointer_invalid kicks_per_insert" +
 		" stash_items stash_most load_factor answers_checked answers_wrong"
 	theirs := columns(reflect.TypeFor[bench.Row]())
 	mine := columns(reflect.TypeFor[Row]())

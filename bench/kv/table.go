@@ -45,6 +45,11 @@ func WriteTable(w io.Writer, rows []Row) error {
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
+	for _, r := range rows {
+		if r.MaxBytes > 0 {
+			fmt.Fprintf(w, "%s: a cache of %d B, %.1f %% of the keys read had a record\n", r.Scheme, r.MaxBytes, 100*r.HitRate)
+		}
+	}
 	var names []string
 	var runs [][]float64
 	for _, r := range rows {

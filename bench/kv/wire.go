@@ -34,6 +34,8 @@ type ServerJob struct {
 	// The collection's key index.
 	Table cuckoo.Kind `json:"table"`
 	Items int         `json:"items"`
+	// MaxBytes makes it a cache.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
 }
 
 // ServerReady is sent by a server child as soon as it serves.
@@ -56,8 +58,9 @@ type ClientJob struct {
 	LoadTo      uint64 `json:"load_to"`
 	FirstClient int    `json:"first_client"`
 	Clients     int    `json:"clients"`
-	InFlight    int    `json:"in_flight"` // per client
-	Batch       int    `json:"batch"`     // keys of a GetMany; 1: by Get
+	InFlight    int    `json:"in_flight"`       // per client
+	Batch       int    `json:"batch"`           // keys of a GetMany; 1: by Get
+	Cache       bool   `json:"cache,omitempty"` // a key may have no record
 
 	Warmup   time.Duration `json:"warmup_ns"`
 	Duration time.Duration `json:"duration_ns"`
@@ -88,7 +91,8 @@ type Sample struct {
 type Answers struct {
 	Checked int64  `json:"checked"`
 	Wrong   int64  `json:"wrong"`
-	First   string `json:"first,omitempty"` // the error of the first of these
+	First   string `json:"first,omitempty"`  // the error of the first of these
+	Missed  int64  `json:"missed,omitempty"` // keys that a cache had no record of
 }
 
 // Add returns the sum.
@@ -96,7 +100,7 @@ func (a Answers) Add(o Answers) Answers {
 	if a.First == "" {
 		a.First = o.First
 	}
-	return Answers{a.Checked + o.Checked, a.Wrong + o.Wrong, a.First}
+	return Answers{a.Checked + o.Checked, a.Wrong + o.Wrong, a.First, a.Missed + o.Missed}
 }
 
 // command is a line to a server child after its job.

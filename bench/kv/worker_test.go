@@ -229,6 +229,14 @@ func TestChecker(t *testing.T) {
 	if ch.Wrong != 2 || !strings.Contains(ch.First, "lost") {
 		t.Errorf("%+v", ch.Answers)
 	}
+	// A cache may have no record, but no older value later.
+	ch = checker{ascending: true, cache: true}
+	ch.saw(7, first|5)
+	ch.check(&op, nil, false)
+	ch.check(&op, ycsb.Value(op.Key, first|4, 40), true)
+	if ch.Missed != 1 || ch.Wrong != 1 || ch.Checked != 2 {
+		t.Errorf("a cache: %+v", ch.Answers)
+	}
 	// A newly seen key takes another key's place.
 	ch = checker{ascending: true}
 	ch.saw(7, first|5)

@@ -114,7 +114,7 @@ func (c *Client) getMany(ctx context.Context, of kind, keys [][]byte, fields *fe
 
 // CreateRecords adds a collection of records, unless one of that name exists
 // (ErrKind: of another kind; ErrCollectionExists: o.Keep is set, and the existing one is
-// not kept, or it has another number of shards). See
+// not kept, or it has another number of shards, or limit). See
 // CreateCollection.
 func (c *Client) CreateRecords(ctx context.Context, name string, o model.RecordsOptions) error {
 	if err := wire.CheckName(name); err != nil {
@@ -128,13 +128,16 @@ func (c *Client) CreateRecords(ctx context.Context, name string, o model.Records
 	}
 	const kind, what = wire.KindCreateRecords, "create collections of records"
 	payload := append(wire.AppendRecordsOptions(nil, o), name...)
-	if !o.Keep {
+	if !o.Keep && o.MaxBytes == 0 {
 		_, err := c.manage(ctx, kind, what, string(payload))
 		return err
 	}
 	_, err := c.request(ctx, kind, func(s *session) (*openSlab, []byte, error) {
-		if !s.hello.KeepsRecords {
+		if o.Keep && !s.hello.KeepsRecords {
 			return nil, nil, s.cannot(what + " that are kept")
+		}
+		if o.MaxBytes > 0 && !s.hello.LimitsRecords {
+			return nil, nil, s.cannot(what + " with a limit")
 		}
 		return nil, payload, nil
 	})

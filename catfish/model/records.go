@@ -25,6 +25,11 @@ type RecordsOptions struct {
 	Items int `json:"items,omitempty"`
 	// Shards, up to MaxShards, divide the keys (Shards, in stats.go). 0, 1: not divided.
 	Shards int `json:"shards,omitempty"`
+	// MaxBytes, if not 0, makes the collection a cache: it is the limit of its records' bytes,
+	// each its header, key and value in lines of 64, and a put evicts others, by second
+	// chance. At most half of the server's SlabBytes; each shard has an equal part,
+	// 64 KiB at least. In a cluster each group has a limit of its own.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
 	// Keep stores the collection in the server's data directory (ErrNotPermitted: the
 	// server has none): each write is durable when it is acknowledged, as far as
 	// ServerOptions.Sync says, and the records exist again after a restart. A server
@@ -45,8 +50,14 @@ func (o *RecordsOptions) Validate() error {
 	if o.Shards < 0 || o.Shards > MaxShards {
 		return fmt.Errorf("%w: %d shards, want 0 to %d", ErrOption, o.Shards, MaxShards)
 	}
+	if least := minCacheBytes * int64(max(o.Shards, 1)); o.MaxBytes < 0 || o.MaxBytes > 0 && o.MaxBytes < least {
+		return fmt.Errorf("%w: a cache of %d bytes in %d shards, want %d or more", ErrOption, o.MaxBytes, max(o.Shards, 1), least)
+	}
 	return nil
 }
+
+// minCacheBytes is the smallest limit of a cache, and of each of its shards.
+const minCacheBytes = 64 << 10
 
 // RecordsStats is the state of a collection of records.
 type RecordsStats struct {

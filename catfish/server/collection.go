@@ -67,7 +67,7 @@ func (o *Options) specs() (all []store.Named) {
 	}
 	for _, name := range o.Records {
 		keep := slices.Contains(o.Keep, name)
-		add(name, store.Spec{Kind: store.KindRecords, Keep: keep, Records: store.RecordsOptions{Shards: o.RecordShards}})
+		add(name, store.Spec{Kind: store.KindRecords, Keep: keep, Records: store.RecordsOptions{Shards: o.RecordShards, MaxBytes: o.RecordMaxBytes}})
 	}
 	for _, name := range o.Keep {
 		if !slices.Contains(o.Records, name) {

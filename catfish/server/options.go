@@ -85,6 +85,9 @@ type Options struct {
 	// in a group all are.
 	Records      []string
 	RecordShards int
+	// RecordMaxBytes makes each of Records a cache (RecordsOptions.MaxBytes); 0: as it is in
+	// DataDir, or no limit. One that is kept and has more evicts what exceeds the limit.
+	RecordMaxBytes int64
 	// Features are hosted, too: collections of features, by name.
 	Features map[string]model.FeaturesOptions
 	// Keep are collections that are kept in DataDir: of Records, or of boxes, which are
@@ -215,11 +218,12 @@ func (o *Options) validate() error {
 	if _, err := o.Strategy.MarshalText(); err != nil {
 		return fmt.Errorf("%w: %w", model.ErrOption, err)
 	}
-	if err := (&model.RecordsOptions{Shards: o.RecordShards}).Validate(); err != nil {
+	records := &model.RecordsOptions{Shards: o.RecordShards, MaxBytes: o.RecordMaxBytes}
+	if err := records.Validate(); err != nil {
 		return err
 	}
 	if len(o.Records) > 0 {
-		if err := checkShards(o.RecordShards, o.SlabBytes); err != nil {
+		if err := checkRecords(records, o.SlabBytes); err != nil {
 			return err
 		}
 	}

@@ -31,11 +31,17 @@ const leastShard = 2 * record.SpanBytes
 // recordsSpec is the spec of a collection of records. Shards share what one collection may
 // have.
 func (s *Server) recordsSpec(o model.RecordsOptions) (store.Spec, error) {
-	spec := store.Spec{Kind: store.KindRecords, Keep: o.Keep, Records: store.RecordsOptions{Table: o.Table, Items: o.Items, Shards: o.Shards}}
-	return spec, checkShards(o.Shards, s.opts.SlabBytes)
+	spec := store.Spec{Kind: store.KindRecords, Keep: o.Keep, Records: store.RecordsOptions{Table: o.Table, Items: o.Items, Shards: o.Shards, MaxBytes: o.MaxBytes}}
+	return spec, checkRecords(&o, s.opts.SlabBytes)
 }
 
-func checkShards(n int, slabBytes int64) error {
+// checkRecords compares options with the memory that a collection may have. A cache has half
+// of it: the other half is for the dead records of a second, or of their leases.
+func checkRecords(o *model.RecordsOptions, slabBytes int64) error {
+	n := o.Shards
+	if o.MaxBytes > slabBytes/2 {
+		return fmt.Errorf("%w: a cache of %d bytes, want at most %d, half of %d (--slab-bytes)", model.ErrOption, o.MaxBytes, slabBytes/2, slabBytes)
+	}
 	if n > 1 && slabBytes/int64(n) < leastShard {
 		return fmt.Errorf("%w: %d shards of %d bytes (--slab-bytes) are %d each, want at least %d",
 			model.ErrOption, n, slabBytes, slabBytes/int64(n), leastShard)

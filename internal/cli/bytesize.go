@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // byteSize is a flag for a number of bytes: 1073741824, 1024MiB or 1GiB.
@@ -47,6 +49,9 @@ func (b byteSize) Set(s string) error {
 	*b.n = int64(f * unit)
 	return nil
 }
+
+// BytesFlag registers a flag of a size.
+func BytesFlag(fs *pflag.FlagSet, to *int64, name, usage string) { fs.Var(byteSize{to}, name, usage) }
 
 // sizeText formats a number of bytes for people.
 func sizeText(n int64) string {

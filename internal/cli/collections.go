@@ -116,7 +116,7 @@ bytes of UTF-8 without spaces, slashes and control characters, and neither . nor
 				}
 			}
 			if !records {
-				if err := NoUse(cmd.Flags(), "without --records", "shards"); err != nil {
+				if err := NoUse(cmd.Flags(), "without --records", "shards", "max-bytes"); err != nil {
 					return err
 				}
 			}
@@ -162,12 +162,18 @@ bytes of UTF-8 without spaces, slashes and control characters, and neither . nor
 	c.Flags().IntVar(&opts.Items, "items", cuckoo.MaxItems,
 		"with --records: items a bucket of the key index; 1: the paper's table")
 	c.Flags().IntVar(&opts.Shards, "shards", 0, ShardsUsage("with --records: "))
+	c.Flags().Var(byteSize{&opts.MaxBytes}, "max-bytes", MaxBytesUsage("with --records: "))
 	return c
 }
 
 // ShardsUsage is the help text of flags that divide a collection of records.
 func ShardsUsage(of string) string {
 	return fmt.Sprintf("%sdivide the keys into so many shards, each with a worker to itself, up to %d; 0: do not", of, catfish.MaxShards)
+}
+
+// MaxBytesUsage is the help text of flags that make a collection of records a cache.
+func MaxBytesUsage(of string) string {
+	return of + "a cache, with this limit of bytes, such as 1GiB, that evicts records which were not used lately; 0: no limit"
 }
 
 func newCollectionsDrop(a *App) *cobra.Command {

@@ -27,6 +27,36 @@ func TestKVFile(t *testing.T) {
 	}
 }
 
+// A cache is created by both commands, holds its limit, and says so; what it cannot be is
+// refused.
+func TestKVCache(t *testing.T) {
+	_, addr, _ := clitest.Serve(t, "--records", defaultRecords, "--record-max-bytes", "1MiB", "--slab-bytes", "16MiB")
+	clitest.Succeed(t, "collections", "create", "mine", "--records", "--max-bytes", "64KiB", "--addr", addr)
+	value := strings.Repeat("v", 30_000)
+	for _, key := range []string{"a", "b", "c"} {
+		clitest.Succeed(t, "kv", "put", key, value, "--collection", "mine", "--addr", addr)
+	}
+	clitest.Succeed(t, "kv", "put", "a", value, "--addr", addr)
+	clitest.Succeed(t, "kv", "get", "a", "--addr", addr)
+	out := clitest.Succeed(t, "status", "--addr", addr)
+	if !strings.Contains(out, "of 64.0 KiB, 1 evicted, 0 gets found") || !strings.Contains(out, "of 1.0 MiB, 0 evicted, ") {
+		t.Errorf("status: %s", out)
+	}
+	clitest.Fail(t, ExitUsage, []string{"serve", "--record-max-bytes", "1MiB", "--listen", "127.0.0.1:0"}, "--record-max-bytes does nothing without --records")
+	clitest.Fail(t, ExitUsage, []string{"collections", "create", "x", "--max-bytes", "1MiB", "--addr", addr}, "--max-bytes")
+	for _, args := range [][]string{
+		{"kv", "put", "a", value + value + value, "--collection", "mine", "--addr", addr},
+		{"collections", "create", "mine", "--records", "--max-bytes", "65KiB", "--addr", addr},
+		{"collections", "create", "x", "--records", "--max-bytes", "9MiB", "--addr", addr},
+		{"serve", "--records", "x", "--record-max-bytes", "9MiB", "--slab-bytes", "16MiB", "--listen", "127.0.0.1:0"},
+		{"serve", "--records", "x", "--record-max-bytes", "1KiB", "--listen", "127.0.0.1:0"},
+	} {
+		if code, _, says := clitest.Program(t, args...); code == ExitOK || !strings.Contains(says, "limit") && !strings.Contains(says, "a cache of") {
+			t.Errorf("%.80q: %d, %s", args, code, says)
+		}
+	}
+}
+
 // The commands print a key's shard, and the contents of shards.
 func TestKVShards(t *testing.T) {
 	_, addr, _ := clitest.Serve(t, "--records", defaultRecords, "--record-shards", "2")

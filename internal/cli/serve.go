@@ -97,6 +97,8 @@ certificates again, or logs that there is nothing to reload.`,
 		"collections of boxes to serve; the first one gets what is loaded: see --kind")
 	fs.StringSliceVar(&o.Records, "records", nil, "collections of records to serve (catfish kv)")
 	fs.IntVar(&o.RecordShards, "record-shards", 0, ShardsUsage("with --records: "))
+	fs.Var(byteSize{&o.RecordMaxBytes}, "record-max-bytes", MaxBytesUsage("with --records: each is ")+", or as it is\n"+
+		"in --data-dir; one that is kept there and exceeds it shrinks")
 	fs.StringVar(&f.transport, "transport", "auto",
 		"auto (all that this machine has), or a list of shm, soft, ofi, tcp")
 	fs.IntVar(&o.Workers, "workers", 0, "worker threads per transport, 0: one per core")

@@ -81,6 +81,11 @@ func (f *serveFlags) serverOptions(a *App, o *catfish.ServerOptions) (err error)
 	if err := f.keepOptions(o); err != nil {
 		return err
 	}
+	if len(o.Records) == 0 {
+		if err := NoUse(f.flags, "without --records", "record-max-bytes"); err != nil {
+			return err
+		}
+	}
 	for i, name := range o.Records {
 		if slices.Contains(o.Records[:i], name) || slices.Contains(f.collections, name) {
 			return BadUsage("--records lists %s, which is a collection already", name)

@@ -258,6 +258,10 @@ func allCollectionsText(st catfish.ServerStats) string {
 		printTo("records     %s: %d records, %d puts, %d deletes, %d expired, key index %.2f full, %s, %.1f of it by dead records\n",
 			name, r.Index.Items, r.Puts, r.Deletes, r.Expired, r.Load,
 			usedText(r.UsedBytes, r.SlabBytes, st.Memory.Limit), float64(r.Records.RetiredBytes)/(1<<20))
+		if c := r.Cache; c.LimitBytes > 0 {
+			printTo("  cache      %s of %s, %d evicted, %d gets found a record, %d none\n",
+				sizeText(int64(c.Bytes)), sizeText(int64(c.LimitBytes)), c.Evicted, c.Hits, c.Misses)
+		}
 		for i, s := range r.Shards {
 			printTo("  shard %d    %d records, %d requests by its owner, %d by others\n", i, s.Records, s.Owned, s.Strayed)
 		}

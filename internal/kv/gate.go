@@ -12,21 +12,25 @@ import (
 // line that no other core uses takes 5 ns.
 type gate struct {
 	closed atomic.Bool
-	inside [stripes]struct {
-		n atomic.Int64
-		_ [128 - 8]byte // two lines: x86 prefetches pairs
-	}
+	inside [stripes]counter
+}
+
+// counter has what readers count.
+type counter struct {
+	n            atomic.Int64   // inside
+	hits, misses atomic.Uint64  // of a cache
+	_            [128 - 24]byte // two lines: x86 prefetches pairs
 }
 
 const stripes = 32 // more than the readers that run at once on most machines
 
 // stripe is the counter that a reader uses, from its first use on.
-type stripe struct{ n *atomic.Int64 }
+type stripe struct{ *counter }
 
 // enter admits a reader until leave. The stripe may have been of another gate before.
 func (g *gate) enter(of **gate, s *stripe) error {
 	if *of != g {
-		*of, s.n = g, &g.inside[rand.IntN(stripes)].n
+		*of, s.counter = g, &g.inside[rand.IntN(stripes)]
 	}
 	s.n.Add(1)
 	if g.closed.Load() {
@@ -37,6 +41,15 @@ func (g *gate) enter(of **gate, s *stripe) error {
 }
 
 func (s *stripe) leave() { s.n.Add(-1) }
+
+// gets sums up the hits and misses.
+func (g *gate) gets() (hits, misses uint64) {
+	for i := range g.inside {
+		hits += g.inside[i].hits.Load()
+		misses += g.inside[i].misses.Load()
+	}
+	return hits, misses
+}
 
 // Close waits for reads and writes in flight; later ones fail with ErrClosed. After it
 // the caller has the memory back. A second call does nothing.

@@ -60,6 +60,7 @@ func (m *Map) get(key []byte, hash uint64, b *Buffer) (record.View, record.Ref, 
 		b.refs = m.index.Lookup(b.refs[:0], hash)
 		v, ref, ok, err := m.read(key, hash, b, len(b.refs))
 		if ok {
+			m.got(b, ref, err)
 			return v, ref, err
 		}
 		runtime.Gosched()
@@ -90,6 +91,18 @@ func (m *Map) read(key []byte, hash uint64, b *Buffer, n int) (v record.View, re
 		return record.View{}, 0, true, fmt.Errorf("kv: %q: %w", key, err)
 	}
 	return v, ref, true, nil
+}
+
+// got notes the result of a Get, for a cache.
+func (m *Map) got(b *Buffer, ref record.Ref, err error) {
+	switch {
+	case m.cache == nil:
+	case err == nil:
+		m.cache.marks.set(ref)
+		b.stripe.hits.Add(1)
+	case errors.Is(err, ErrNotFound):
+		b.stripe.misses.Add(1)
+	}
 }
 
 // Read reads the record of a reference that Options.Follow was called with: less than

@@ -89,7 +89,9 @@ func (m *Map) together(keys [][]byte, first int, b *ManyBuffer, f func(int, reco
 		b.one.refs = append(b.one.refs[:0], b.refs[at:at+n]...)
 		at += n
 		v, ref, ok, err := m.read(key, b.hashes[i], &b.one, n)
-		if !ok {
+		if ok {
+			m.got(&b.one, ref, err)
+		} else {
 			v, ref, err = m.get(key, b.hashes[i], &b.one)
 		}
 		if !f(first+i, v, ref, err) {

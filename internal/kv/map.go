@@ -44,6 +44,9 @@ type Options struct {
 	// lock, and they stay, unseen, until the caller deletes them. nil: they are
 	// deleted.
 	Expired func(key []byte, revision uint64)
+	// MaxBytes, if not 0, makes the Map a cache (cache.go): it is the limit of its records'
+	// bytes, as RecordBytes counts them, and a Put evicts others.
+	MaxBytes int64
 	// GiveBack may return pages of either memory to the system. They read as zeros
 	// from then on.
 	GiveBack func([]byte)
@@ -60,7 +63,8 @@ type Map struct {
 	follow  func(from, to record.Ref) error // nil: no follower
 	expired func(key []byte, revision uint64)
 
-	gate gate
+	gate  gate
+	cache *cache // nil: the Map has no limit
 
 	mu       sync.Mutex
 	revision uint64   // of the last write
@@ -106,6 +110,9 @@ func New(o Options) (*Map, error) {
 	m := &Map{now: o.Now, seed: o.Seed, heap: heap, index: index, revision: o.Revision,
 		follow: o.Follow, expired: o.Expired}
 	m.look = func(hash, ref uint64) { m.looks = append(m.looks, indexed{hash, record.Ref(ref)}) }
+	if o.MaxBytes > 0 {
+		m.cache = newCache(o.MaxBytes, len(o.Records))
+	}
 	return m, nil
 }
 

@@ -68,6 +68,9 @@ func (m *Map) relocate(key []byte, from, to record.Ref) bool {
 		_ = m.index.Replace(hash, uint64(to), uint64(from))
 		return false
 	}
+	if m.cache != nil {
+		m.cache.marks.begin(to, m.cache.marks.take(from))
+	}
 	m.heap.Advance(m.now()) // No index leads to the old record now.
 	return true
 }
@@ -114,6 +117,7 @@ type Stats struct {
 	Puts     uint64       `json:"puts"`
 	Deletes  uint64       `json:"deletes"`
 	Expired  uint64       `json:"expired"`
+	Cache    CacheStats   `json:"cache,omitzero"`
 	Revision uint64       `json:"revision"` // of the last write
 	Records  record.Stats `json:"records"`
 	Index    cuckoo.Stats `json:"index"`
@@ -125,6 +129,7 @@ func (s *Stats) Add(o Stats) {
 	s.Puts += o.Puts
 	s.Deletes += o.Deletes
 	s.Expired += o.Expired
+	s.Cache.add(o.Cache)
 	s.Revision = max(s.Revision, o.Revision)
 	s.Records.Add(o.Records)
 	s.Index.Add(o.Index)
@@ -144,6 +149,10 @@ func (m *Map) Stats() Stats {
 	defer m.mu.Unlock()
 	s := m.counts
 	s.Revision, s.Records, s.Index = m.revision, m.heap.Stats(), m.index.Stats()
+	if m.cache != nil {
+		s.Cache.LimitBytes, s.Cache.Bytes = int(m.cache.limit), int(m.cache.bytes)
+		s.Cache.Hits, s.Cache.Misses = m.gate.gets()
+	}
 	return s
 }
 
@@ -154,5 +163,13 @@ func (m *Map) Grant(refs []record.Ref, dst []time.Duration) []time.Duration {
 		return append(dst, make([]time.Duration, len(refs))...)
 	}
 	defer m.mu.Unlock()
-	return m.heap.GrantMany(refs, m.now(), dst)
+	dst = m.heap.GrantMany(refs, m.now(), dst)
+	if m.cache != nil {
+		for i, lease := range dst[len(dst)-len(refs):] {
+			if lease > 0 {
+				m.cache.marks.set(refs[i])
+			}
+		}
+	}
+	return dst
 }

@@ -34,6 +34,15 @@ func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err e
 	if err := c.Check(e.Key, has); err != nil {
 		return 0, err
 	}
+	if m.cache != nil {
+		n := len(e.Value)
+		if d != nil {
+			n = d.Bytes()
+		}
+		if err := m.makeSpace(e.Key, RecordBytes(len(e.Key), n, e.Expiry != 0), old, now); err != nil {
+			return 0, err
+		}
+	}
 	ref, err := m.stage(&e, d, now)
 	if err != nil {
 		return 0, err
@@ -112,6 +121,10 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 		return fmt.Errorf("kv: publish: %w", err)
 	}
 	revision := v.Revision
+	before := int64(0)
+	if m.cache != nil {
+		before = m.weigh(old)
+	}
 	if mutant == killFirst && old != 0 {
 		_ = m.heap.Kill(old, now)
 	}
@@ -133,6 +146,9 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 	}
 	m.revision = max(m.revision, revision)
 	m.counts.Puts++
+	if m.cache != nil {
+		m.cache.published(&v, ref, before)
+	}
 	if old == 0 || mutant == killFirst || mutant == killBetween || mutant == neverDead {
 		return nil
 	}
@@ -248,6 +264,9 @@ func (m *Map) remove(hash uint64, ref record.Ref, revision uint64, now time.Dura
 		}
 	}
 	m.revision = max(m.revision+1, revision)
+	if m.cache != nil {
+		m.cache.bytes -= m.weigh(ref)
+	}
 	if mutant == neverDead {
 		return nil
 	}

@@ -67,15 +67,19 @@ var (
 	conns    = desc("connections", "Connections over rings.", "transport")
 	channels = desc("read_channels", "Queue pairs by which clients read.", "transport")
 
-	objects   = desc("collection_objects", "Objects of a collection.", "collection", "kind")
-	usedBytes = desc("collection_used_bytes", "Memory that a collection uses.", "collection", "kind")
-	slabBytes = desc("collection_slab_bytes", "Most memory that a collection may use.", "collection", "kind")
-	searches  = desc("collection_searches_total", "Searches that the server made in a collection of boxes.", "collection")
-	nodeReads = desc("collection_node_reads_total", "Tree nodes that these searches read.", "collection")
-	restarts  = desc("collection_restarts_total", "Searches that began again because writers moved nodes.", "collection")
-	retries   = desc("collection_retries_total", "Nodes that were read again because writers changed them.", "collection")
-	retired   = desc("collection_retired_bytes", "Memory of dead records that is yet to be used again.", "collection", "kind")
-	loading   = desc("collections_loading", "Collections that are still being loaded.")
+	objects    = desc("collection_objects", "Objects of a collection.", "collection", "kind")
+	usedBytes  = desc("collection_used_bytes", "Memory that a collection uses.", "collection", "kind")
+	slabBytes  = desc("collection_slab_bytes", "Most memory that a collection may use.", "collection", "kind")
+	searches   = desc("collection_searches_total", "Searches that the server made in a collection of boxes.", "collection")
+	nodeReads  = desc("collection_node_reads_total", "Tree nodes that these searches read.", "collection")
+	restarts   = desc("collection_restarts_total", "Searches that began again because writers moved nodes.", "collection")
+	retries    = desc("collection_retries_total", "Nodes that were read again because writers changed them.", "collection")
+	retired    = desc("collection_retired_bytes", "Memory of dead records that is yet to be used again.", "collection", "kind")
+	cacheBytes = desc("collection_cache_bytes", "What the records of a cache count against its limit.", "collection")
+	cacheLimit = desc("collection_cache_limit_bytes", "Limit of a cache.", "collection")
+	evicted    = desc("collection_evicted_total", "Records that a cache has evicted.", "collection")
+	cacheGets  = desc("collection_cache_gets_total", "Gets from a cache that the server has carried out, by result: hit or miss.", "collection", "result")
+	loading    = desc("collections_loading", "Collections that are still being loaded.")
 
 	ready      = desc("store_ready", "1 when what the store has kept is loaded.")
 	writes     = desc("store_writes_total", "Writes of features, kept boxes and kept records, by what became of them; those that failed changed nothing.", "result")
@@ -161,6 +165,13 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		e.gauge(usedBytes, float64(r.UsedBytes), name, catfish.KindRecords)
 		e.gauge(slabBytes, float64(r.SlabBytes), name, catfish.KindRecords)
 		e.gauge(retired, float64(r.Records.RetiredBytes), name, catfish.KindRecords)
+		if c := r.Cache; c.LimitBytes > 0 {
+			e.gauge(cacheBytes, float64(c.Bytes), name)
+			e.gauge(cacheLimit, float64(c.LimitBytes), name)
+			e.count(evicted, float64(c.Evicted), name)
+			e.count(cacheGets, float64(c.Hits), name, "hit")
+			e.count(cacheGets, float64(c.Misses), name, "miss")
+		}
 	}
 	for name, f := range st.Features {
 		name = rule.Text(name)

@@ -47,7 +47,7 @@ func sample() *fixed {
 			Ended:   catfish.WorkerStats{Requests: 5, BytesIn: 50, Posted: 1},
 		}},
 		Collections: map[string]rstar.Stats{"cafes": {Len: 7, UsedBytes: 70, SlabBytes: 700, Searches: 11}, "\xff": {Len: 8}},
-		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, MapStats: kv.Stats{}}},
+		Records:     map[string]catfish.RecordsStats{"kv": {UsedBytes: 80, MapStats: kv.Stats{Cache: kv.CacheStats{LimitBytes: 70, Bytes: 60, Evicted: 5, Hits: 4, Misses: 3}}}},
 		Features:    map[string]catfish.FeaturesStats{"parks": {Tree: rstar.Stats{UsedBytes: 3}, Records: catfish.RecordsStats{UsedBytes: 4, MapStats: kv.Stats{Records: record.Stats{RetiredBytes: 5}}}}},
 		Store: &store.Stats{
 			Writes: map[string]uint64{"put": 5, "read_only": 2}, Watchers: 3, WatchedAreas: 4, Lagged: 1, Revision: 9, Waiting: 6,
@@ -80,6 +80,11 @@ func TestMetrics(t *testing.T) {
 		`catfish_collection_objects{collection="cafes",kind="boxes"} 7`,
 		`catfish_collection_objects{collection="\"\\xff\"",kind="boxes"} 8`, // Not UTF-8, which labels are.
 		`catfish_collection_used_bytes{collection="kv",kind="records"} 80`,
+		`catfish_collection_cache_bytes{collection="kv"} 60`,
+		`catfish_collection_cache_limit_bytes{collection="kv"} 70`,
+		`catfish_collection_evicted_total{collection="kv"} 5`,
+		`catfish_collection_cache_gets_total{collection="kv",result="hit"} 4`,
+		`catfish_collection_cache_gets_total{collection="kv",result="miss"} 3`,
 		`catfish_collection_used_bytes{collection="parks",kind="features"} 7`,
 		`catfish_collection_searches_total{collection="cafes"} 11`,
 		`catfish_request_service_seconds_bucket{kind="search",transport="shm",le="2e-06"} 3`,

@@ -141,6 +141,16 @@ func (r *Record) keyEnd() int {
 	return headBytes + len(r.Key)
 }
 
+// PlaceBytes is the size of a record in lines, without what its place has besides, or
+// the heads of its blocks.
+func PlaceBytes(keyBytes, valueBytes int, expires bool) int {
+	n := headBytes + keyBytes + valueBytes
+	if expires {
+		n += expiryBytes
+	}
+	return linesOf(n) * LineBytes
+}
+
 // blocksAt is where a head's references begin, after their number.
 func blocksAt(keyEnd int) int { return (keyEnd+7)&^7 + countBytes }
 

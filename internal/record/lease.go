@@ -82,6 +82,12 @@ func (h *Heap) Grant(ref Ref, now time.Duration) time.Duration {
 	return time.Duration(lease) * time.Second
 }
 
+// Leased reports whether a lease on a record still runs.
+func (h *Heap) Leased(ref Ref, now time.Duration) bool {
+	h.advance(now)
+	return leaseEnd(word(h.at(ref), offLease)) > h.now
+}
+
 // GrantMany renews the leases of many references, and appends their lengths
 // to dst.
 func (h *Heap) GrantMany(refs []Ref, now time.Duration, dst []time.Duration) []time.Duration {

@@ -71,6 +71,8 @@ type metadata struct {
 	Table  uint8 `json:"table,omitempty"`
 	Items  int   `json:"items,omitempty"`
 	Shards int   `json:"shards,omitempty"`
+	// MaxBytes is the limit of a cache.
+	MaxBytes int64 `json:"max_bytes,omitempty"`
 }
 
 const boxesKind = "boxes"

@@ -35,7 +35,11 @@ type pendingBox struct {
 // weight is the share of a batch that a write takes.
 func (w *write) weight() int {
 	if w.box == nil {
-		return 1 + len(w.value)>>16
+		n := 1 + len(w.value)>>16
+		if w.rec != nil && w.kind == disk.Put && w.m.MaxBytes() > 0 {
+			n += int(2 * maxBatch * w.recordBytes() / w.m.MaxBytes())
+		}
+		return n
 	}
 	return max(1, len(w.box.in))
 }
@@ -211,10 +215,15 @@ func (st *Store) countBefore(b *boxWrite, it rstar.Item) (uint64, error) {
 
 // appendEntries appends the log's entries of a write.
 func (w *write) appendEntries(entries []disk.Entry) []disk.Entry {
-	if w.box == nil {
-		return append(entries, w.entry())
-	}
 	n := len(entries)
+	if w.box == nil {
+		if len(w.evicts) > 0 {
+			entries = w.rec.evictions(entries, w.evicts)
+		}
+		entries = append(entries, w.entry())
+		w.store().joinEntries(entries[n:])
+		return entries
+	}
 	entries = appendBoxEntries(entries, w.box.c.num, w.box.counts, w.revision-uint64(len(w.box.counts))+1)
 	if len(entries) > n {
 		w.box.c.st.name(&entries[n], w.as)

@@ -16,7 +16,7 @@ func (s *Spec) shards() int { return max(s.Records.Shards, 1) }
 
 // newEntry returns an entry without data, and its shards.
 func (st *Store) newEntry(name string, s *Spec) *Entry {
-	e := &Entry{Name: name, Kind: s.Kind, account: s.Account, restored: s.OfClients}
+	e := &Entry{Name: name, Kind: s.Kind, maxBytes: s.Records.MaxBytes, account: s.Account, restored: s.OfClients}
 	of, _ := st.spec(name)
 	e.loading.Store(s.Loading || of.Loading)
 	if n := s.shards(); n > 1 {
@@ -92,6 +92,7 @@ func (st *Store) buildBoxes(e *Entry, keep bool) (err error) {
 func (st *Store) buildRecords(e *Entry, s *Spec) (err error) {
 	m := mapOptions(st, &e.Memory)
 	m.Table, m.Items, m.Revision = s.Records.Table, s.Records.Items, firstRevision(st.now())
+	m.MaxBytes = s.Records.MaxBytes / int64(s.shards())
 	if e.Kept != nil {
 		e.Kept.build(e.Shard, &m)
 	}

@@ -64,6 +64,8 @@ type write struct {
 	replaces bool // a feature that a read would have found
 	boxes    int
 	ref      record.Ref
+	evicts   []eviction // of a put to a cache, carried out before it
+	grows    int64      // by so many bytes the write changes those of a cache
 	// The feature before, and its value if keepsOld, or if they are not alike.
 	old       []byte
 	alike     bool // to the feature before, for the schema
@@ -90,6 +92,7 @@ type commitQueue struct {
 	entries []disk.Entry
 	ids     []disk.Entry
 	pending map[pendingKey]*write // the last write of the batch to a feature
+	grown   map[*kv.Map]int64     // by so many bytes the batch changes those of a cache
 	named   map[nameKey]*write    // those of the batch that have names
 	// How many copies of a box exist after the batch's last write to it.
 	pendingBoxes map[pendingBox]uint64
@@ -200,6 +203,7 @@ func (st *Store) commitBatch(batch []*write) {
 	q := &st.queue
 	q.entries = q.entries[:0]
 	clear(q.pending)
+	clear(q.grown)
 	clear(q.pendingBoxes)
 	clear(q.named)
 	q.boxes, st.numbered = 0, st.revision
@@ -329,6 +333,11 @@ func (st *Store) publish(w *write) error {
 		return st.publishBoxes(w)
 	}
 	m := w.target()
+	for _, v := range w.evicts {
+		if err := m.EvictAs(v.Key, v.revision); err != nil {
+			return err
+		}
+	}
 	var err error
 	if w.kind == disk.Delete {
 		if w.coll != nil {

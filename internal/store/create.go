@@ -38,6 +38,9 @@ type RecordsOptions struct {
 	Table  cuckoo.Kind // how the key index makes room
 	Items  int         // of a bucket of the key index; 0: cuckoo.MaxItems
 	Shards int         // divide the keys; 0, 1: not divided
+	// MaxBytes, if not 0, makes it a cache with this limit (kv.Options.MaxBytes), of which
+	// each shard has an equal part. For a collection that the store has, 0: as it is.
+	MaxBytes int64
 }
 
 // Named is the spec of a collection.

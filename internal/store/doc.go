@@ -81,4 +81,5 @@
 // Records that are kept:
 //
 //	records.go      a collection of them; recordwrite.go: writes
+//	evict.go        those with a limit, as a cache
 package store

@@ -51,6 +51,7 @@ type Entry struct {
 	// Attached is for the Owner, which sets it in Attach.
 	Attached any
 
+	maxBytes int64           // of a cache (RecordsOptions.MaxBytes)
 	account  *limits.Account // of the client that created it; nil: the server's owner
 	restored bool            // it came from the log or another group, and no option names it
 }
@@ -124,6 +125,8 @@ func (e *Entry) fits(s *Spec) error {
 		return fmt.Errorf("%w: %q is in memory alone", ErrCollectionExists, e.Name)
 	case s.Records.Shards > 0 && s.Records.Shards != n: // 0: as it is
 		return fmt.Errorf("%w: %q has %d shards, not %d", ErrCollectionExists, e.Name, n, s.Records.Shards)
+	case s.Records.MaxBytes > 0 && s.Records.MaxBytes != e.maxBytes:
+		return fmt.Errorf("%w: %q has a limit of %d bytes, not %d", ErrCollectionExists, e.Name, e.maxBytes, s.Records.MaxBytes)
 	case e.Features != nil && e.Features.Options() != s.Features:
 		return e.Features.Options().CheckSame(e.Name, s.Features)
 	}
@@ -154,6 +157,7 @@ func (e *Entry) tidy(pieces int) (more bool) {
 	more = e.Records.Tidy(pieces)
 	if e.Kept != nil {
 		e.Kept.deleteExpired()
+		e.Kept.shrink(e.Records)
 	}
 	return more
 }

@@ -55,6 +55,8 @@ type Records struct {
 	maps    []*kv.Map
 	dropped atomic.Bool
 
+	shrinking atomic.Bool // shrinkSome waits, or runs
+
 	expiredMu sync.Mutex
 	expired   []expiredRecord
 }
@@ -67,7 +69,7 @@ type expiredRecord struct {
 
 // recordsMetadata is that of a collection of records.
 func recordsMetadata(o RecordsOptions) metadata {
-	return metadata{Kind: recordsKind, Table: uint8(o.Table), Items: o.Items, Shards: o.Shards}
+	return metadata{Kind: recordsKind, Table: uint8(o.Table), Items: o.Items, Shards: o.Shards, MaxBytes: o.MaxBytes}
 }
 
 // records is the spec of a collection whose metadata is m.
@@ -75,7 +77,10 @@ func (m metadata) records() (Spec, error) {
 	if m.Shards < 0 || m.Shards > MaxCollections {
 		return Spec{}, fmt.Errorf("%w: records in %d shards, at most %d", ErrCorrupt, m.Shards, MaxCollections)
 	}
-	return Spec{Kind: KindRecords, Keep: true, Records: RecordsOptions{Table: cuckoo.Kind(m.Table), Items: m.Items, Shards: m.Shards}}, nil
+	if m.MaxBytes < 0 {
+		return Spec{}, fmt.Errorf("%w: records limited to %d bytes", ErrCorrupt, m.MaxBytes)
+	}
+	return Spec{Kind: KindRecords, Keep: true, Records: RecordsOptions{Table: cuckoo.Kind(m.Table), Items: m.Items, Shards: m.Shards, MaxBytes: m.MaxBytes}}, nil
 }
 
 // AppendRecordValue appends a record's value and flags as the log has them.

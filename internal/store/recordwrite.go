@@ -93,7 +93,10 @@ func (st *Store) prepareRecord(w *write, more bool) error {
 	if err != nil {
 		return err
 	}
-	w.revision = st.numbered + 1
+	if err := st.room(w); err != nil {
+		return err
+	}
+	w.revision = st.numbered + uint64(len(w.evicts)) + 1
 	if w.kind == disk.Put {
 		e, err := entryOf(w.key, w.value, w.revision, int64(w.expiry))
 		if err != nil {
@@ -106,6 +109,7 @@ func (st *Store) prepareRecord(w *write, more bool) error {
 			return err
 		}
 	}
+	st.evicted(w, more)
 	st.prepared(w, more)
 	return nil
 }

@@ -82,11 +82,11 @@ func (st *Store) restoreOne(ctx context.Context, m disk.Meta) (*Entry, error) {
 func (st *Store) fromLog(m disk.Meta) (_ *Entry, err error) {
 	st.next.Store(max(st.next.Load(), m.Collection))
 	var is metadata
-	var of about
-	if err := cmp.Or(json.Unmarshal(m.Metadata, &is), json.Unmarshal(m.Metadata, &of)); err != nil {
+	var texts about
+	if err := cmp.Or(json.Unmarshal(m.Metadata, &is), json.Unmarshal(m.Metadata, &texts)); err != nil {
 		return nil, fmt.Errorf("%w: its kind and options: %w", ErrCorrupt, err)
 	}
-	s := Spec{Features: of.CollectionOptions}
+	s := Spec{Features: texts.CollectionOptions}
 	switch {
 	case is.Kind == "":
 	case is.Kind == recordsKind:
@@ -100,8 +100,11 @@ func (st *Store) fromLog(m disk.Meta) (_ *Entry, err error) {
 	default:
 		s = Spec{Kind: KindBoxes, Keep: true}
 	}
+	of, named := st.spec(m.Name)
+	if s.Kind == KindRecords && of.Kind == KindRecords && of.Records.MaxBytes != 0 {
+		s.Records.MaxBytes = of.Records.MaxBytes // The collection shrinks, if it has to.
+	}
 	e := st.newEntry(m.Name, &s)
-	_, named := st.spec(m.Name)
 	e.restored = !named
 	if err := st.build(e, &s); err != nil {
 		return nil, err
@@ -115,8 +118,8 @@ func (st *Store) fromLog(m disk.Meta) (_ *Entry, err error) {
 		c := e.Features
 		c.num, c.created = m.Collection, m.Created
 		c.changed.Store(m.Changed)
-		if of.Created != 0 {
-			c.since = time.Unix(0, int64(of.Created)).UTC()
+		if texts.Created != 0 {
+			c.since = time.Unix(0, int64(texts.Created)).UTC()
 		}
 	}
 	return e, nil

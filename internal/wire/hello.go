@@ -75,6 +75,8 @@ type Hello struct {
 	Replaces bool `json:"replaces,omitempty"`
 	// KeepsRecords: createRecords may have WithKeep.
 	KeepsRecords bool `json:"keeps_records,omitempty"`
+	// LimitsRecords: createRecords may have WithLimit.
+	LimitsRecords bool `json:"limits_records,omitempty"`
 	// Key: clients need a key (ticket.go).
 	Key bool `json:"key,omitempty"`
 	// Group: the server is a member of one.

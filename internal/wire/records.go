@@ -50,7 +50,8 @@ const MaxUploads = 8
 //	open           name                                               openRecords
 //	createRecords  table u8, items u8, name, or of shards:            empty
 //	               table u8 with 0x80, items u8, shards u8, name;
-//	               table with 0x40: to be kept
+//	               table with 0x40: to be kept; with 0x20: before name
+//	               max bytes u64
 //	get            coll u32, n u32, n keys                            n found
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
@@ -134,6 +135,8 @@ const (
 	WithShards = 0x80
 	// WithKeep in the same byte: the collection is to be kept (Hello.KeepsRecords).
 	WithKeep = 0x40
+	// WithLimit in the same byte: the limit of a cache follows (Hello.LimitsRecords).
+	WithLimit = 0x20
 )
 
 // ShardAt says which shard is opened.
@@ -199,10 +202,18 @@ func AppendRecordsOptions(b []byte, o model.RecordsOptions) []byte {
 	if o.Keep {
 		table |= WithKeep
 	}
-	if o.Shards < 2 {
-		return append(b, table, byte(o.Items))
+	if o.MaxBytes > 0 {
+		table |= WithLimit
 	}
-	return append(b, table|WithShards, byte(o.Items), byte(o.Shards))
+	if o.Shards < 2 {
+		b = append(b, table, byte(o.Items))
+	} else {
+		b = append(b, table|WithShards, byte(o.Items), byte(o.Shards))
+	}
+	if o.MaxBytes > 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(o.MaxBytes))
+	}
+	return b
 }
 
 // GetRecordsOptions decodes options, and returns what follows them.
@@ -210,13 +221,19 @@ func GetRecordsOptions(b []byte) (o model.RecordsOptions, rest []byte, err error
 	if len(b) < 2 {
 		return o, nil, fmt.Errorf("%w: collection of records described by %d bytes", model.ErrProtocol, len(b))
 	}
-	o = model.RecordsOptions{Table: cuckoo.Kind(b[0] &^ (WithShards | WithKeep)), Items: int(b[1]), Keep: b[0]&WithKeep != 0}
+	o = model.RecordsOptions{Table: cuckoo.Kind(b[0] &^ (WithShards | WithKeep | WithLimit)), Items: int(b[1]), Keep: b[0]&WithKeep != 0}
 	rest = b[2:]
 	if b[0]&WithShards != 0 {
 		if len(rest) == 0 {
 			return o, nil, fmt.Errorf("%w: shards of a collection of records described by %d bytes", model.ErrProtocol, len(b))
 		}
 		o.Shards, rest = int(rest[0]), rest[1:]
+	}
+	if b[0]&WithLimit != 0 {
+		if len(rest) < 8 {
+			return o, nil, fmt.Errorf("%w: limit of a collection of records described by %d bytes", model.ErrProtocol, len(b))
+		}
+		o.MaxBytes, rest = int64(binary.LittleEndian.Uint64(rest)), rest[8:]
 	}
 	if err := o.Validate(); err != nil {
 		return o, nil, fmt.Errorf("%w: %w", model.ErrProtocol, err)

@@ -47,11 +47,15 @@ Every value that is read is checked: that it was written for its key, and that i
 is not older than one that was seen before. Wrong answers are counted and make
 the command fail.
 
+With --max-bytes the collection is a cache, as Jakiro's: keys may have no record, and the
+share of the reads that found one is the hit rate. Reads put nothing.
+
 The table goes to standard output, or to standard error with --json -. bench/peers/kvpeers
 measures Redis and memcached in the same rounds.`,
 		Example: `  catfish bench kv --mix B --keys 10000000 --server-cpus 0 --client-cpus 1 --transport shm
   catfish bench kv --mix C --scheme fast,offload,offload-cached --batch 64
   catfish bench kv --mix A --dist uniform --value-bytes 1024 --repeat 5 --json rows.jsonl
+  catfish bench kv --mix B --scheme fast --max-bytes 16MiB
   catfish bench kv --mix read=80,insert=20 --scheme fast --items 1 --table conventional`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -78,6 +82,7 @@ measures Redis and memcached in the same rounds.`,
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
 	fs.IntVar(&f.cfg.Batch, "batch", 1, "keys that are read by one call, if more than one by GetMany")
 	fs.IntVar(&f.cfg.Shards, "shards", 0, cli.ShardsUsage(""))
+	cli.BytesFlag(fs, &f.cfg.MaxBytes, "max-bytes", cli.MaxBytesUsage(""))
 	fs.IntVar(&f.cfg.Procs, "client-procs", 1, "processes that the connections are dealt to")
 	fs.DurationVar(&f.cfg.Duration, "duration", 5*time.Second, "measured time per run")
 	fs.DurationVar(&f.cfg.Warmup, "warmup", time.Second, "time before it that is not measured")

@@ -53,6 +53,7 @@ func TestBenchKVFlags(t *testing.T) {
 		"repeat is -1":                 "--repeat -1",
 		"--table \"compact\"":          "--table compact",
 		"items is 6":                   "--items 6",
+		"a cache of 1000 bytes":        "--max-bytes 1000",
 		"theta 11":                     "--theta 11",
 		"--items is empty or 0":        "--items 0",
 		"--fabric-device does nothing": "--transport shm --fabric-device x",
@@ -141,5 +142,19 @@ func TestBenchKVTable(t *testing.T) {
 	five, one := load(), load("--items", "1", "--table", "conventional")
 	if five.Items != 5 || five.Table != "gcuckoo" || one.Items != 1 || one.Table != "conventional" || one.LoadFactor > 0.6 {
 		t.Errorf("%+v, %+v", five, one)
+	}
+}
+
+// TestBenchKVCache: with --max-bytes some keys have no record, which is not wrong, and the row
+// and the table say how many had one.
+func TestBenchKVCache(t *testing.T) {
+	const args = "bench kv --scheme fast --mix A --keys 3000 --value-bytes 100 --clients 2 --in-flight 2 --duration 50ms --warmup 10ms" +
+		" --transport shm --max-bytes 128KiB"
+	r := clitest.Decode[kv.Row](t, clitest.Succeed(t, append(strings.Fields(args), "--json", "-")...))
+	if r.MaxBytes != 128<<10 || r.Wrong != 0 || r.HitRate <= 0 || r.HitRate >= 1 || r.Results != r.HitRate {
+		t.Errorf("%+v", r)
+	}
+	if out := clitest.Succeed(t, strings.Fields(args)...); !strings.Contains(out, "fast: a cache of 131072 B, ") {
+		t.Errorf("%s", out)
 	}
 }
