@@ -115,7 +115,10 @@ func (k *Groups) exchange(ctx context.Context, addr string, body []byte, give gi
 		}
 		switch kind {
 		case frameStands:
-			err = events.stands()
+			var at store.WatchOptions
+			if at, err = getStands(b); err == nil {
+				err = events.stands(at)
+			}
 		case frameEvent:
 			var e store.Event
 			var failed error

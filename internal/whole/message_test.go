@@ -44,7 +44,7 @@ func TestBytes(t *testing.T) {
 		}
 	}
 	for _, e := range []store.Event{
-		{Kind: query.Enter, Name: "here", ID: "a", Revision: 9, New: &f}, {Kind: query.Exit, Why: query.Deleted, ID: "a", Revision: 9, Old: &f},
+		{Kind: query.Enter, Name: "here", ID: "a", Revision: 9, Resume: 8, New: &f}, {Kind: query.Exit, Why: query.Deleted, ID: "a", Revision: 9, Old: &f},
 		{Kind: query.Inside, ID: "a", New: &f, Old: &f},
 	} {
 		for _, failed := range []error{nil, errors.New("no time")} {

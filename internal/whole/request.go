@@ -67,7 +67,8 @@ type request struct {
 	Most       int                      `json:",omitempty"` // boxes that are counted
 	Sample     *sampleText              `json:",omitempty"`
 
-	Areas []areaWatched `json:",omitempty"`
+	Areas []areaWatched      `json:",omitempty"`
+	From  store.WatchOptions `json:",omitzero"` // where a watch begins
 
 	puts   []put
 	events *events
@@ -119,7 +120,7 @@ type areaWatched struct {
 
 // events get those of a group.
 type events struct {
-	stands func() error
+	stands func(at store.WatchOptions) error
 	take   func(*store.Event, error) error
 	flush  func() error
 }

@@ -45,7 +45,7 @@ func (k *Groups) answer(w http.ResponseWriter, q *http.Request) {
 		return true, writeFrame(out, frameFound, appendFound(nil, f, tag))
 	}
 	a, err := k.answered(q, give, &events{
-		stands: func() error { return writeFrame(out, frameStands, nil) },
+		stands: func(at store.WatchOptions) error { return writeFrame(out, frameStands, appendStands(nil, at)) },
 		take: func(e *store.Event, failed error) error {
 			return writeFrame(out, frameEvent, appendEvent(nil, e, failed))
 		},
