@@ -32,6 +32,7 @@ const (
 	framePut     = 'p'
 	frameFound   = 'f'
 	frameEvent   = 'w'
+	frameBoxes   = 'b'
 	frameStands  = 's' // All writes from now on give events.
 	frameAnswer  = 'a'
 	frameError   = 'e'

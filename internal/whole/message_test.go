@@ -2,10 +2,12 @@ package whole
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -16,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 func valueOf(t testing.TB, g orb.Geometry) []byte {
@@ -56,6 +59,33 @@ func TestBytes(t *testing.T) {
 	}
 }
 
+// What a search of boxes gives comes as it was, and bytes that are no boxes are an error.
+func TestBoxesAsBytes(t *testing.T) {
+	boxes := []FoundBox{
+		{rstar.Item{Rect: rstar.Rect{MinX: -1, MinY: -2, MaxX: 3, MaxY: 4}, ID: 5}, 6, 7},
+		{rstar.Item{Rect: rstar.Rect{MinX: math.SmallestNonzeroFloat64, MaxX: math.MaxFloat64}, ID: math.MaxUint64}, math.MaxUint32, 0.5},
+	}
+	b := appendBoxes(nil, boxes)
+	if got, err := getBoxes(b); err != nil || !reflect.DeepEqual(got, boxes) {
+		t.Errorf("%+v, %v, want %+v", got, err, boxes)
+	}
+	bad := slices.Clone(b)
+	binary.LittleEndian.PutUint64(bad, math.Float64bits(math.NaN()))
+	for _, b := range [][]byte{b[:len(b)-1], bad} {
+		if got, err := getBoxes(b); !errors.Is(err, fault.ErrProtocol) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for _, r := range []request{
+		{Op: opFindBoxes}, {Op: opFindBoxes, Box: &boxText{}}, {Op: opCountBoxes, Box: &boxText{}}, {Op: opWriteBoxes, Box: &boxText{}},
+		{Op: opWriteBoxes, Box: &boxText{Old: &boxes[0].Item, Items: make([]rstar.Item, 2)}},
+	} {
+		if err := r.check(); !errors.Is(err, fault.ErrProtocol) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
 // Bytes that no member has sent are an error.
 func FuzzBytes(f *testing.F) {
 	g := store.Found{ID: []byte("a"), Value: valueOf(f, orb.LineString{{1, 2}, {3, 4}})}
@@ -76,6 +106,9 @@ func FuzzBytes(f *testing.F) {
 			if _, _, err := getEvent(appendEvent(nil, &e, failed)); err != nil {
 				t.Error(err)
 			}
+		}
+		if found, err := getBoxes(b); err == nil && !bytes.Equal(appendBoxes(nil, found), b) {
+			t.Errorf("boxes of %q are other ones", b)
 		}
 		kind, body, err := readFrame(bytes.NewReader(b), nil)
 		if err == nil {
