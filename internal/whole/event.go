@@ -83,5 +83,8 @@ func getEvent(b []byte) (e store.Event, failed, err error) {
 		return e, nil, err
 	}
 	e.Old, err = state(2, b[now:])
+	if err == nil && failed == nil && e.Kind != query.Progress && e.New == nil && e.Old == nil {
+		err = fmt.Errorf("%w: an event without a feature", errFormat)
+	}
 	return e, failed, err
 }

@@ -165,8 +165,13 @@ func (w *watch) start(ctx context.Context) error {
 		}
 		stands := make(chan struct{}, len(groups))
 		for n, g := range groups {
+			stood := false
 			r := request{Op: opWatch, Epoch: v.Map.Epoch, Collection: w.c.Name(), Areas: w.areas, events: &events{
 				stands: func(begins store.WatchOptions) error {
+					if stood {
+						return fmt.Errorf("%w: a watch that begins twice", errFormat)
+					}
+					stood = true
 					at.Groups[n] = placement.GroupPosition{History: begins.History, Revision: begins.From}
 					stands <- struct{}{}
 					return nil

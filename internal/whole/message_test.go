@@ -86,6 +86,16 @@ func TestBoxesAsBytes(t *testing.T) {
 	}
 }
 
+// An event without a feature, and a number below zero, are errors.
+func TestImpossibleAnswers(t *testing.T) {
+	if e, _, err := getEvent(appendEvent(nil, &store.Event{Kind: query.Enter, ID: "a"}, nil)); !errors.Is(err, errFormat) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if a, err := getAnswer(frameAnswer, []byte(`{"N":-1}`)); !errors.Is(err, errFormat) {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
 // Bytes that no member has sent are an error.
 func FuzzBytes(f *testing.F) {
 	g := store.Found{ID: []byte("a"), Value: valueOf(f, orb.LineString{{1, 2}, {3, 4}})}
