@@ -41,7 +41,7 @@
 //
 // Rectangles:
 //
-//	read.go, many.go, nearest.go   searches; steps.go: their steps
+//	read.go, many.go, nearest.go   searches; steps.go: their steps; boxgroups.go: of several groups
 //	write.go, load.go, upload.go   writes; convert.go; stats.go
 //
 // Features:

@@ -58,6 +58,8 @@ const (
 	// MetadataRevision is the after_revision with which a Watch that ended can
 	// continue. It is missing where the client has to search again.
 	MetadataRevision = "revision"
+	// MetadataPosition is the position in place of it, of several groups.
+	MetadataPosition = "position"
 )
 
 type protoDetail = protoadapt.MessageV1
@@ -101,7 +103,11 @@ func describe(m map[string]string, err error) {
 	}
 	var w *watchError
 	if errors.As(err, &w) {
-		m[MetadataRevision] = strconv.FormatUint(w.resume, 10)
+		if w.position != nil {
+			m[MetadataPosition] = w.position.String()
+		} else {
+			m[MetadataRevision] = strconv.FormatUint(w.resume, 10)
+		}
 	}
 	var f *filter.Error
 	if errors.As(err, &f) {

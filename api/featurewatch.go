@@ -11,6 +11,7 @@ import (
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/internal/limits"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
 	"github.com/catfish-index/catfish/internal/whole"
@@ -87,8 +88,11 @@ func (r *featureWatch) begin(c whole.Collection, account *limits.Account) (err e
 	if r.sel, err = selectionOf(r.req.GetSelection()); err != nil {
 		return err
 	}
-	o := store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()}
-	if r.f, err = c.Follow(r.ctx, o, r.boxes.Host, sourceOf(r.ctx)); err != nil {
+	from := whole.From{WatchOptions: store.WatchOptions{From: r.req.GetAfterRevision(), History: r.req.GetHistory()}}
+	if from.Groups, err = placement.ParseWatchPosition(r.req.GetPosition()); err != nil {
+		return &fieldError{"position", ReasonBadField, err}
+	}
+	if r.f, err = c.Follow(r.ctx, from, r.boxes.Host, sourceOf(r.ctx)); err != nil {
 		return err
 	}
 	if err = r.add(c, areas, account); err == nil {
@@ -184,6 +188,7 @@ const (
 	eventsField = 1 + iota
 	revisionField
 	historyField
+	positionField
 )
 
 var (
@@ -242,6 +247,9 @@ func (r *featureWatch) send() error {
 	b = protowire.AppendVarint(b, r.f.At)
 	b = protowire.AppendTag(b, historyField, protowire.Fixed64Type)
 	b = protowire.AppendFixed64(b, r.f.History())
+	if p := r.f.Position(); p != nil {
+		b = protowire.AppendString(protowire.AppendTag(b, positionField, protowire.BytesType), p.String())
+	}
 	large := cap(b) > poolBytes
 	if large {
 		if err := hold(r.ctx, r.bytes+int64(cap(b))); err != nil {
@@ -256,23 +264,24 @@ func (r *featureWatch) send() error {
 	return err
 }
 
-// watchError is why a watch ended that may continue after a revision.
+// watchError is why a watch ended that may continue after a revision, or a position.
 type watchError struct {
-	resume uint64
-	err    error
+	resume   uint64
+	position *placement.WatchPosition // nil: of one group
+	err      error
 }
 
 func (e *watchError) Error() string { return e.err.Error() }
 func (e *watchError) Unwrap() error { return e.err }
 
-// resumable adds the revision after which to continue, if that is useful.
+// resumable adds where to continue, if that is useful.
 func (r *featureWatch) resumable(err error) error {
 	if why := context.Cause(r.ctx); why != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		err = why
 	}
 	// The watcher reports that its collection was dropped.
-	if errors.Is(err, store.ErrUnknownCollection) || store.SearchAgain(err) || r.f == nil || r.f.At == 0 {
+	if errors.Is(err, store.ErrUnknownCollection) || store.SearchAgain(err) || r.f == nil || r.f.At == 0 && r.f.Position() == nil {
 		return err
 	}
-	return &watchError{r.f.At, err}
+	return &watchError{r.f.At, r.f.Position(), err}
 }

@@ -82,11 +82,11 @@ func (f *forwarder) ofAny(ctx context.Context, method string) bool {
 	return len(any) > 0 && any[0] == door.ReadAny && reads(method)
 }
 
-// whole refuses calls about boxes if several groups have the store together: this one would
+// whole refuses statistics of boxes if several groups have the store together: this one would
 // answer about its part.
 func (f *forwarder) whole(method string) error {
-	if strings.HasPrefix(method, "/"+catfishv1.CatfishService_ServiceDesc.ServiceName+"/") && f.groups.Several() {
-		return statusOf("", fmt.Errorf("%w: boxes over gRPC", fault.ErrSeveralGroups))
+	if method == catfishv1.CatfishService_Stats_FullMethodName && f.groups.Several() {
+		return statusOf("", fmt.Errorf("%w: statistics of boxes over gRPC", fault.ErrSeveralGroups))
 	}
 	return nil
 }

@@ -66,7 +66,11 @@ func (u *upload) store(ctx context.Context, c Collection,
 		return err
 	}
 	items := u.items
-	if c.Len() == 0 {
+	b, several, err := u.options.groups.Boxes(u.name)
+	if err != nil {
+		return err
+	}
+	if c.Len() == 0 && !several {
 		n := sortBytes * int64(len(items))
 		if err := u.take(n); err != nil {
 			return err
@@ -88,7 +92,11 @@ func (u *upload) store(ctx context.Context, c Collection,
 		err := u.backend.Host.CheckMemory()
 		if err == nil {
 			var n int
-			n, err = insert(c, some)
+			if several {
+				n, err = b.Insert(ctx, some)
+			} else {
+				n, err = insert(c, some)
+			}
 			done.Loaded += uint64(n)
 		}
 		if err != nil {

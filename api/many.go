@@ -23,6 +23,14 @@ func (s *service) SearchMany(req *catfishv1.SearchManyRequest,
 	if err != nil {
 		return statusOf(name, err)
 	}
+	if b, several, err := s.groups(name); several {
+		if err == nil {
+			if err = s.searchManyGroups(ctx, b, qs, stream); err != nil {
+				err = statusOf(name, err)
+			}
+		}
+		return err
+	}
 	var a manyAnswer
 	if err := s.collectMany(ctx, c, qs, &a); err != nil {
 		return statusOf(name, err)

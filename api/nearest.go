@@ -25,7 +25,16 @@ func (s *service) Nearest(req *catfishv1.NearestRequest,
 	if err := checkNearest(req); err != nil {
 		return statusOf(name, err)
 	}
-	near, err := s.collectNearest(ctx, c, req)
+	b, several, err := s.groups(name)
+	if err != nil {
+		return err
+	}
+	var near [][]rstar.Neighbor
+	if several {
+		near, err = s.nearestOfGroups(ctx, b, req)
+	} else {
+		near, err = s.collectNearest(ctx, c, req)
+	}
 	if err != nil {
 		return statusOf(name, err)
 	}

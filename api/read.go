@@ -25,6 +25,14 @@ func (s *service) Search(req *catfishv1.SearchRequest,
 		return statusOf(name, err)
 	}
 
+	if b, several, err := s.groups(name); several {
+		if err == nil {
+			if err = s.searchGroups(ctx, b, q, req.GetLimit(), stream); err != nil {
+				err = statusOf(name, err)
+			}
+		}
+		return err
+	}
 	// One more than allowed distinguishes a full answer from a truncated one.
 	limit := s.options.maxResults + 1
 	if l := req.GetLimit(); l != 0 {
@@ -113,6 +121,16 @@ func (s *service) Count(ctx context.Context, req *catfishv1.CountRequest) (
 	q, err := rectOf("query", req.GetQuery())
 	if err != nil {
 		return nil, statusOf(name, err)
+	}
+	if b, several, err := s.groups(name); several {
+		if err != nil {
+			return nil, err
+		}
+		n, err := b.Count(ctx, q)
+		if err != nil {
+			return nil, statusOf(name, err)
+		}
+		return &catfishv1.CountResponse{Count: uint64(n)}, nil
 	}
 	n, rest := c.CountSome(q, stepNodes)
 	if rest != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // Insert stores one object.
@@ -21,7 +22,16 @@ func (s *service) Insert(ctx context.Context, req *catfishv1.InsertRequest) (
 	if err := s.backend.Host.CheckMemory(); err != nil {
 		return nil, statusOf(name, err)
 	}
-	if err := c.Insert(it.Rect, it.ID); err != nil {
+	b, several, err := s.groups(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case several:
+		_, err = b.Insert(ctx, []rstar.Item{it})
+	default:
+		err = c.Insert(it.Rect, it.ID)
+	}
+	if err != nil {
 		return nil, statusOf(name, err)
 	}
 	return &catfishv1.InsertResponse{}, nil
@@ -46,7 +56,16 @@ func (s *service) Update(ctx context.Context, req *catfishv1.UpdateRequest) (
 	if err := s.backend.Host.CheckMemory(); err != nil {
 		return nil, statusOf(name, err)
 	}
-	found, err := c.Update(from, to, req.GetId())
+	b, several, err := s.groups(name)
+	found := false
+	switch {
+	case err != nil:
+		return nil, err
+	case several:
+		found, err = b.Update(ctx, from, to, req.GetId())
+	default:
+		found, err = c.Update(from, to, req.GetId())
+	}
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
@@ -65,7 +84,16 @@ func (s *service) Delete(ctx context.Context, req *catfishv1.DeleteRequest) (
 	if err != nil {
 		return nil, statusOf(name, err)
 	}
-	found, err := c.Delete(it.Rect, it.ID)
+	b, several, err := s.groups(name)
+	found := false
+	switch {
+	case err != nil:
+		return nil, err
+	case several:
+		found, err = b.Delete(ctx, it)
+	default:
+		found, err = c.Delete(it.Rect, it.ID)
+	}
 	if err != nil {
 		return nil, statusOf(name, err)
 	}

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -13,11 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	catfishv1 "github.com/catfish-index/catfish/api/catfish/v1"
 	"github.com/catfish-index/catfish/catfish/daemon"
 	"github.com/catfish-index/catfish/internal/catfishtest"
 	groupmap "github.com/catfish-index/catfish/internal/cluster"
@@ -308,120 +302,6 @@ func conditional(t *testing.T, m *member, path, tag, body string) (status int) {
 	}
 	defer a.Body.Close()
 	return a.StatusCode
-}
-
-// eventsAt reads a stream of events of an area: their kinds and ids.
-func eventsAt(t *testing.T, m *member) (next func() string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+m.at.HTTP+"/collections/places/events?areas=here:0,0,10,10", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = a.Body.Close() })
-	in := bufio.NewScanner(a.Body)
-	return func() string {
-		t.Helper()
-		kind := ""
-		for in.Scan() {
-			if k, ok := strings.CutPrefix(in.Text(), "event: "); ok {
-				kind = k
-			}
-			if data, ok := strings.CutPrefix(in.Text(), "data: "); ok {
-				var f struct{ ID, Why, Area string }
-				if err := json.Unmarshal([]byte(data), &f); err != nil {
-					t.Fatal(err)
-				}
-				if f.ID != "" {
-					return strings.TrimSpace(kind + " " + f.ID + " " + f.Why + " " + f.Area)
-				}
-				return kind
-			}
-		}
-		return "" // It has ended.
-	}
-}
-
-// Events of all groups come at each member, those of an id in the order of its writes, over HTTP
-// and gRPC.
-func TestGroupsEvents(t *testing.T) {
-	t.Parallel()
-	members, _ := groupsAndAlone(t)
-	if a := ask(t, members["b/n1"], "PUT", "/collections/places", "application/json", `{}`); a.status != http.StatusCreated {
-		t.Fatal(a)
-	}
-	next := map[string]func() string{}
-	watches := map[string]grpc.ServerStreamingClient[catfishv1.FeatureServiceWatchResponse]{}
-	for name, m := range members {
-		next[name] = eventsAt(t, m)
-		if first := next[name](); first != "reset" {
-			t.Errorf("%s: the stream begins with %s", name, first)
-		}
-		w, err := dialGRPC(t, m).Watch(t.Context(), &catfishv1.FeatureServiceWatchRequest{Collection: "places", Query: &catfishv1.Query{Filter: "properties.n >= 0"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if first, err := w.Recv(); err != nil || len(first.Events) > 0 {
-			t.Fatal(first, err)
-		}
-		watches[name] = w
-	}
-	const n = 12
-	for i := range n {
-		path, body := fmt.Sprintf("/collections/places/items/%d", i), fmt.Sprintf(`{"type":"Feature","geometry":{"type":"Point","coordinates":[1,2]},"properties":{"n":%d}}`, i)
-		for _, w := range [][2]string{{"PUT", body}, {"PUT", strings.Replace(body, "[1,2]", "[2,2]", 1)}, {"DELETE", ""}} {
-			if a := ask(t, members["a/n1"], w[0], path, "application/geo+json", w[1]); a.status >= 300 {
-				t.Fatal(a)
-			}
-		}
-	}
-	for name := range members {
-		of := map[string][]string{}
-		for range 3 * n {
-			e := next[name]()
-			for e == "progress" {
-				e = next[name]()
-			}
-			kind, id, _ := strings.Cut(e, " ")
-			id, rest, _ := strings.Cut(id, " ")
-			of[id] = append(of[id], strings.Join(strings.Fields(kind+" "+rest), " "))
-		}
-		over := map[string][]string{}
-		for got := 0; got < 3*n; {
-			r, err := watches[name].Recv()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range r.Events {
-				over[e.Feature.Id] = append(over[e.Feature.Id], e.Kind.String())
-			}
-			got += len(r.Events)
-		}
-		for i := range n {
-			if got := fmt.Sprint(of[fmt.Sprint(i)]); got != "[enter here inside here exit deleted here]" {
-				t.Errorf("%s: events of %d: %s", name, i, got)
-			}
-			if got := fmt.Sprint(over[fmt.Sprint(i)]); got != "[FEATURE_EVENT_KIND_ENTER FEATURE_EVENT_KIND_INSIDE FEATURE_EVENT_KIND_EXIT]" {
-				t.Errorf("%s: events of %d over gRPC: %s", name, i, got)
-			}
-		}
-	}
-	// A revision is one group's.
-	from, err := dialGRPC(t, members["a/n1"]).Watch(t.Context(), &catfishv1.FeatureServiceWatchRequest{Collection: "places", AfterRevision: 1})
-	if err == nil {
-		_, err = from.Recv()
-	}
-	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("a watch from a revision: %v", err)
-	}
-	// When a group is lost the stream ends: what it would write is not known.
-	members["b/n1"].close()
-	if e := next["a/n1"](); e != "" {
-		t.Errorf("without group b: %s", e)
-	}
 }
 
 // A secondary of one of the groups answers as the primaries do, also when it has become one.

@@ -3,10 +3,10 @@ package client
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -122,7 +122,7 @@ func (r *clusterBoxes) nearest(ctx context.Context, v *view, q *boxQuery) error 
 	if len(q.neighbors) == q.limit {
 		within = min(within, q.neighbors[q.limit-1].Dist)
 	}
-	others := slices.DeleteFunc(v.meeting(r.name, around(q.x, q.y, within)), func(g int) bool { return g == int(first) })
+	others := slices.DeleteFunc(v.meeting(r.name, placement.Around(q.x, q.y, within)), func(g int) bool { return g == int(first) })
 	if len(others) == 0 {
 		return nil
 	}
@@ -136,15 +136,6 @@ func (r *clusterBoxes) nearest(ctx context.Context, v *view, q *boxQuery) error 
 	slices.SortFunc(q.neighbors, model.Neighbor.Compare)
 	q.neighbors = q.neighbors[:min(len(q.neighbors), q.limit)]
 	return nil
-}
-
-// around is a rectangle that has all points up to a distance from (x, y), however the distance
-// was rounded.
-func around(x, y, distance float64) rstar.Rect {
-	d := distance * (1 + 0x1p-40)
-	low := func(c float64) float64 { return max(math.Nextafter(c-d, math.Inf(-1)), -math.MaxFloat64) }
-	high := func(c float64) float64 { return min(math.Nextafter(c+d, math.Inf(1)), math.MaxFloat64) }
-	return rstar.Rect{MinX: low(x), MinY: low(y), MaxX: high(x), MaxY: high(y)}
 }
 
 // searchMany makes the first of many searches: those that all groups have answered.

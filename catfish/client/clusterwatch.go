@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store/query"
 )
 
@@ -15,7 +16,7 @@ import (
 // Each group is watched, and gives its events when the caller takes them. The events of an id
 // come in the order of its writes, since one group has it. Between groups there is no order, and
 // a revision of one says nothing about another, so in place of a Resume events have a Position,
-// with the Resume of each group (position.go), and a watch with From is refused.
+// with the Resume of each group (placement.WatchPosition), and a watch with From is refused.
 //
 // If the map changes, an id's new group might give an event before the last ones of its old
 // group have come. So the watch ends with ErrLagged, as one that cannot continue: the caller
@@ -25,13 +26,13 @@ func (r *clusterFeatures) Watch(ctx context.Context, q *model.WatchQuery, yield 
 	if q.From != 0 || q.History != 0 {
 		return notRouted("a watch from a revision, which is one group's; a Position is of all,")
 	}
-	from, err := parsePosition(q.Position)
+	from, err := placement.ParseWatchPosition(q.Position)
 	if err != nil {
 		return err
 	}
 	stood := false
 	err = r.k.byMap(ctx, func(v *view) error {
-		err := from.fits(v)
+		err := from.Fits(v.epoch, len(v.having()))
 		if err == nil {
 			err = r.watch(ctx, v, q, from, yield, &stood)
 		}
@@ -46,16 +47,16 @@ func (r *clusterFeatures) Watch(ctx context.Context, q *model.WatchQuery, yield 
 // groupsWatch is a watch of several groups.
 type groupsWatch struct {
 	mu     sync.Mutex
-	at     *position // how far each group is
+	at     *placement.WatchPosition // how far each group is
 	yield  func(model.FeatureEvent) bool
 	ended  bool          // yield wants no more
 	absent int           // groups whose watch does not stand yet
 	stands chan struct{} // closed when all stand
 }
 
-func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuery, from *position, yield func(model.FeatureEvent) bool, stood *bool) error {
+func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuery, from *placement.WatchPosition, yield func(model.FeatureEvent) bool, stood *bool) error {
 	groups := v.having()
-	w := &groupsWatch{at: &position{v.epoch, make([]groupPosition, len(groups))}, yield: yield, absent: len(groups), stands: make(chan struct{})}
+	w := &groupsWatch{at: &placement.WatchPosition{Epoch: v.epoch, Groups: make([]placement.GroupPosition, len(groups))}, yield: yield, absent: len(groups), stands: make(chan struct{})}
 	caller := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -71,7 +72,7 @@ func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuer
 	err := r.k.askAll(ctx, v, groups, true, func(ctx context.Context, n int, c *connection) error {
 		first, q := true, *q
 		if q.Position = ""; from != nil {
-			q.From, q.History = from.groups[n].resume, from.groups[n].history
+			q.From, q.History = from.Groups[n].Revision, from.Groups[n].History
 		}
 		err := r.at(c).Watch(ctx, &q, func(e model.FeatureEvent) bool {
 			if first {
@@ -95,7 +96,7 @@ func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuer
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if failed := (*model.WatchError)(nil); errors.As(err, &failed) {
-		failed.Event.Position = w.at.text() // after the last event that another group has given
+		failed.Event.Position = w.at.String() // after the last event that another group has given
 	}
 	select {
 	case <-v.over:
@@ -117,7 +118,7 @@ func (r *clusterFeatures) watch(ctx context.Context, v *view, q *model.WatchQuer
 
 // pass notes how far group n is after an event. The caller has locked mu.
 func (w *groupsWatch) pass(n int, e *model.FeatureEvent) {
-	w.at.groups[n] = groupPosition{e.History, e.Resume}
+	w.at.Groups[n] = placement.GroupPosition{History: e.History, Revision: e.Resume}
 	e.Resume, e.History = 0, 0
 }
 
@@ -128,7 +129,7 @@ func (w *groupsWatch) standing(ctx context.Context, n int, e model.FeatureEvent,
 	w.pass(n, &e)
 	if w.absent--; w.absent == 0 {
 		*stood = true
-		e.Revision, e.Position = 0, w.at.text()
+		e.Revision, e.Position = 0, w.at.String()
 		w.ended = !w.yield(e)
 		close(w.stands)
 	}
@@ -159,7 +160,7 @@ func (w *groupsWatch) give(v *view, n int, e model.FeatureEvent) bool {
 		e.Revision = 0
 	}
 	w.pass(n, &e)
-	e.Position = w.at.text()
+	e.Position = w.at.String()
 	w.ended = !w.yield(e)
 	return !w.ended
 }

@@ -1,13 +1,8 @@
 package client
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -82,7 +77,7 @@ func TestWatchSeveralGroupsFromPosition(t *testing.T) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
 	}
-	p, err := parsePosition(at[1])
+	p, err := placement.ParseWatchPosition(at[1])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +85,10 @@ func TestWatchSeveralGroupsFromPosition(t *testing.T) {
 	refused("a bit of it is another", "BQ"+at[1][2:], model.ErrQuery)
 	refused("part of it", at[1][:len(at[1])-4], model.ErrQuery)
 	refused("too long", strings.Repeat(at[1], 100), model.ErrQuery)
-	p.groups[1].history++
-	refused("another store's", p.text(), model.ErrLagged)
-	p.groups = p.groups[:2]
-	refused("of other groups", p.text(), model.ErrLagged)
+	p.Groups[1].History++
+	refused("another store's", p.String(), model.ErrLagged)
+	p.Groups = p.Groups[:2]
+	refused("of other groups", p.String(), model.ErrLagged)
 	one := startFeatures(t, server.Options{})
 	for _, err := range dialFeatures(t, one, Options{}).Watch(ctx, model.WatchQuery{Position: at[1]}) {
 		if !errors.Is(err, model.ErrLagged) {
@@ -106,27 +101,4 @@ func TestWatchSeveralGroupsFromPosition(t *testing.T) {
 	k.now.Epoch = k.now.Version
 	k.publish(t, k.groups...)
 	refused("before slots have moved", at[1], model.ErrLagged)
-}
-
-// Texts of positions are bounded, and decode to what they were.
-func TestPositionText(t *testing.T) {
-	most := &position{math.MaxUint64, slices.Repeat([]groupPosition{{math.MaxUint64, math.MaxUint64}}, placement.MaxGroups)}
-	for _, p := range []*position{{1, nil}, {7, []groupPosition{{1, 2}, {3, 4}}}, most} {
-		text := p.text()
-		got, err := parsePosition(text)
-		if err != nil || len(text) > 2<<10 || !reflect.DeepEqual(got, p) {
-			t.Errorf("%+v: %d bytes, %+v, %v", p, len(text), got, err)
-		}
-		b, _ := base64.RawURLEncoding.DecodeString(text)
-		b = append(b[:len(b)-4], 1) // a byte more
-		for n := range len(b) + 1 { // others, with a right check sum
-			if n == len(b)-1 {
-				continue // itself
-			}
-			other := binary.LittleEndian.AppendUint32(slices.Clone(b[:n]), crc32.Checksum(b[:n], castagnoli))
-			if _, err := parsePosition(base64.RawURLEncoding.EncodeToString(other)); !errors.Is(err, model.ErrQuery) {
-				t.Fatalf("%d bytes of %d: %v", n, len(b), err)
-			}
-		}
-	}
 }

@@ -41,7 +41,7 @@
 //	cluster.go          a connection to each group; clustermanage.go: collections; clusterstats.go
 //	clustermap.go       requests by one map; groupmap.go: which group has an id
 //	epochs.go           by which map a connection asks
-//	clusterfeatures.go  places; clustersearch.go, clusterwatch.go, position.go
+//	clusterfeatures.go  places; clustersearch.go, clusterwatch.go
 //	clusterrecords.go   records; clusterboxes.go, clusterboxwrite.go: boxes
 //	slotload.go         the bytes of each slot
 //

@@ -185,6 +185,11 @@ func (d *Daemon) load(ctx context.Context) error {
 	if err := d.srv.WaitReady(ctx); err != nil {
 		return err
 	}
+	if d.o.Fill != nil && !d.o.Group.on() {
+		if err := d.o.Fill(ctx, d.srv); err != nil {
+			return err
+		}
+	}
 	for _, name := range d.o.Server.Loading {
 		if err := d.srv.SetReady(name); err != nil {
 			return err
@@ -196,6 +201,9 @@ func (d *Daemon) load(ctx context.Context) error {
 	}
 	if d.o.Group.on() {
 		if err := d.joinGroup(ctx, st); err != nil {
+			return err
+		}
+		if err := d.fillGroup(ctx); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,9 @@
 //	New     checks the options, reads keys and certificates, opens the server, and
 //	        listens at all addresses. If one step fails, all that was opened is closed.
 //	Start   serves at all addresses, and loads: what DataDir holds, and beside it what
-//	        Options.Load adds. Then it opens the collections of Server.Loading, lets gRPC
-//	        and HTTP serve features, and returns.
+//	        Options.Load adds. Then Options.Fill fills what is kept. It opens the collections of
+//	        Server.Loading, lets gRPC and HTTP serve features, and returns. A member of a
+//	        group joins it before Fill.
 //
 // # Readiness
 //

@@ -121,6 +121,7 @@ func (g *Group) validate(o *server.Options) error {
 type group struct {
 	coord *coord.Client
 	node  atomic.Pointer[node.Node] // nil: it has not joined
+	led   atomic.Uint64             // the last term in which lead has done its steps
 	// cluster is the map of several groups, nil: this one has a store of its own.
 	cluster atomic.Pointer[wire.Cluster]
 	mover   *mover.Mover               // set when joined is closed
@@ -290,20 +291,42 @@ func (d *Daemon) needsCopy() {
 // options name.
 func (d *Daemon) lead() {
 	st, err := d.srv.Store()
-	n, done := d.group.node.Load(), uint64(0) // the term in which that was done last
+	n := d.group.node.Load()
 	for err == nil && d.ctx.Err() == nil {
-		if term := n.Group().Term; term != done && n.Status().Leading {
+		if term := n.Group().Term; term != d.group.led.Load() && n.Status().Leading {
 			if err := errors.Join(st.DropLeftLoads(), st.CreateNamed()); err == nil {
-				done = term
+				d.group.led.Store(term)
 			} else if !errors.Is(err, model.ErrNotReady) {
 				d.log.Debug("the primary's first steps cannot be taken yet", "error", err)
 			}
 		}
 		select {
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(leadPause):
 		case <-d.ctx.Done():
 		}
 	}
+}
+
+// leadPause is before lead looks again whether this member has become the primary.
+const leadPause = 100 * time.Millisecond
+
+// fillGroup calls Options.Fill if this member is the primary, after its first steps.
+func (d *Daemon) fillGroup(ctx context.Context) error {
+	for n := d.group.node.Load(); d.o.Fill != nil; {
+		switch g := n.Group(); {
+		case g.Primary != d.o.Group.Node:
+			d.log.Info("the primary of the group fills what is kept", "primary", g.Primary)
+			return nil
+		case g.Term == d.group.led.Load():
+			return d.o.Fill(ctx, d.srv)
+		}
+		select {
+		case <-time.After(leadPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // leaveGroup hands over to another member, if this one is the primary, and ends the part in

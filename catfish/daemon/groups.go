@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/catfish-index/catfish/api"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/replica/node"
@@ -22,8 +23,11 @@ func (d *Daemon) openGroups() error {
 	if !d.o.Group.on() {
 		return nil
 	}
+	boxes := api.ServerBackend(d.srv)
 	o := whole.Options{
 		View: d.group.view.Load, Reread: d.rereadMap, Compile: cql2.Compile, Host: d.srv, MaxBytes: d.srv.MemoryLimit() / groupsPart,
+		Boxes:    func(name string) (whole.BoxTree, error) { return boxes.Collection(name) },
+		TakesBox: d.srv.TakesBox,
 		Connect: func(ctx context.Context, addr string) (net.Conn, error) {
 			return d.dialStream(ctx, addr, wire.StreamGroups)
 		},

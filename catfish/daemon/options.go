@@ -32,6 +32,10 @@ type Options struct {
 	// Load, if not nil, fills collections. Start calls it, while Server.DataDir is being
 	// read: srv.WaitReady waits for that. ctx ends if the daemon fails or is closed.
 	Load func(ctx context.Context, srv *server.Server) error
+	// Fill, if not nil, fills collections that are kept. Start calls it after Load, once the
+	// store is there; of a member of a group, once it is the primary and the collections that
+	// Server names are there. A secondary does not call it: it gets what the primary has.
+	Fill func(ctx context.Context, srv *server.Server) error
 }
 
 // GRPC is the service of package api.

@@ -179,7 +179,7 @@ func (a *App) serve(ctx context.Context, f *serveFlags) error {
 	if err := f.addEngine(&opts); err != nil {
 		return err
 	}
-	opts.Load = load.load
+	opts.Load, opts.Fill = load.load, load.fill
 	d, err := daemon.New(opts)
 	if errors.Is(err, rstar.ErrBadOptions) {
 		return BadUsage("--slab-bytes %d, --node-bytes %d: %w", opts.Server.SlabBytes, opts.Server.NodeBytes, err)

@@ -31,39 +31,51 @@ func newLoading(a *App, f *serveFlags, o *daemon.Options) (l *loading, err error
 			return nil, f.notBoxes(err, f.load)
 		}
 	}
+	if len(o.Group.Coordinators) > 0 && (f.keep.into != "" || l.kept()) {
+		o.Server.Loading = nil // The primary makes the collection when it has joined, and fills it then.
+	}
 	return l, nil
 }
 
-// load fills the collection that the ready line describes.
+// first is the collection of boxes that the ready line describes.
+func (l *loading) first() string {
+	if len(l.f.collections) > 0 {
+		return l.f.collections[0]
+	}
+	return catfish.DefaultCollection
+}
+
+func (l *loading) kept() bool { return slices.Contains(l.o.Server.Keep, l.first()) }
+
+// load fills the collection that the ready line describes, if it is in memory, and waits for the store.
 func (l *loading) load(ctx context.Context, srv *catfish.Server) error {
-	f := l.f
-	first := catfish.DefaultCollection
-	if len(f.collections) > 0 {
-		first = f.collections[0]
+	if l.f.keep.kind != catfish.KindBoxes {
+		l.a.tellLeftOut(&l.f.sourceFlags, l.first(), l.f.load[:len(l.sources)])
 	}
-	if f.keep.kind != catfish.KindBoxes {
-		l.a.tellLeftOut(&f.sourceFlags, first, f.load[:len(l.sources)])
-	}
-	kept := slices.Contains(l.o.Server.Keep, first)
-	if !kept {
-		if err := l.fillBoxes(ctx, srv, first); err != nil {
+	if !l.kept() {
+		if err := l.fillBoxes(ctx, srv, l.first()); err != nil {
 			return err
 		}
 	}
-	if err := l.a.awaitStore(ctx, srv, l.o.Server.DataDir); err != nil {
-		return err
+	if l.kept() || l.f.keep.into != "" || len(l.f.load) == 0 { // A secondary fills nothing of it.
+		l.objects = func() int { return allObjects(srv.Stats()) }
 	}
-	if kept {
-		if err := l.fillKeptBoxes(ctx, srv, first); err != nil {
+	return l.a.awaitStore(ctx, srv, l.o.Server.DataDir)
+}
+
+// fill fills what is kept.
+func (l *loading) fill(ctx context.Context, srv *catfish.Server) error {
+	if l.kept() {
+		if err := l.fillKeptBoxes(ctx, srv, l.first()); err != nil {
 			return err
 		}
 	}
-	if f.keep.into != "" {
+	if l.f.keep.into != "" {
 		if err := l.fillFeatures(ctx, srv); err != nil {
 			return err
 		}
 	}
-	if len(f.load) == 0 {
+	if len(l.f.load) == 0 {
 		l.objects = func() int { return allObjects(srv.Stats()) }
 	}
 	return nil
@@ -145,7 +157,11 @@ func (l *loading) fillFeatures(ctx context.Context, srv *catfish.Server) error {
 		return nil
 	}
 	to := &featureLoader{a: a, to: catfish.FeaturesOf(c), name: f.keep.into, space: c.Options().Space}
-	return c.Fill(func() error { return to.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load) })
+	err = c.Fill(func() error { return to.loadAll(ctx, &f.keep.placeFlags, &f.sourceFlags, f.load) })
+	if errors.Is(err, catfish.ErrMoved) {
+		err = fmt.Errorf("%w: --load of features, of which each group has a part: 'catfish load' stores them: %w", catfish.ErrSeveralGroups, err)
+	}
+	return err
 }
 
 // fillKeptBoxes loads files into a persistent collection of boxes, unless it has boxes

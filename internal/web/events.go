@@ -108,62 +108,55 @@ func (q *request) lastEvent() (p position, err error) {
 // watch starts to watch after the position. If the log does not keep what follows, or
 // does not have the position, the watch starts now, and lost is the reason.
 func (f *following) watch() (lost, err error) {
-	from := store.WatchOptions{From: f.at.revision, History: f.at.history}
-	switch {
-	case f.c.Several():
-		lost, from = errNoPosition, store.WatchOptions{}
-	case from.From == 0 && f.at.history != 0:
+	if from := f.at; from.groups == nil && from.revision == 0 && from.history != 0 {
 		lost = errors.New("revision 0 is before all writes") // Watch takes 0 for now.
 	}
-	w, err := f.c.Follow(f.ctx, from, f.host, f.source)
+	w, err := f.follow(f.at.from())
 	if store.SearchAgain(err) {
 		lost = err
-		w, err = f.c.Follow(f.ctx, store.WatchOptions{}, f.host, f.source)
+		w, err = f.follow(whole.From{})
 	}
 	if err != nil {
 		return nil, err
 	}
-	for name, a := range f.areas {
-		err := f.turns.Tick()
-		if err == nil {
-			err = ofArea(name, w.Add(name, *a))
-		}
-		if err != nil {
-			w.Close()
-			return nil, err
-		}
-	}
-	f.turns.End()
-	if err := w.Start(f.ctx); err != nil {
-		w.Close()
-		return nil, err
-	}
 	f.follower = w
-	next := f.at.next
-	if f.areas[next.name] == nil || w.Revision() != f.at.revision {
-		next = mark{} // another area, or another revision: repeat an event rather than lose one
+	was := f.at
+	f.at = position{w.Revision(), w.History(), w.Position(), was.group, was.next}
+	if lost != nil || f.areas[was.next.name] == nil || f.at.looked() != was.looked() {
+		f.at.group, f.at.next = 0, mark{} // another area, or another revision: repeat an event rather than lose one
 	}
-	f.at = position{w.Revision(), w.History(), next}
 	f.begun = f.at
 	return lost, nil
 }
 
-// errNoPosition: a client of several groups does not know what it has missed.
-var errNoPosition = errors.New("the watch begins now: events of several groups have no ids to resume from")
-
-// id is that of the last event; empty: of several groups.
-func (f *following) id() string {
-	if f.c.Several() {
-		return ""
+// follow starts to follow the areas.
+func (f *following) follow(from whole.From) (_ *whole.Follower, err error) {
+	w, err := f.c.Follow(f.ctx, from, f.host, f.source)
+	if err != nil {
+		return nil, err
 	}
-	return f.at.String()
+	defer func() {
+		if err != nil {
+			w.Close()
+		}
+	}()
+	for name, a := range f.areas {
+		if err := f.turns.Tick(); err != nil {
+			return nil, err
+		}
+		if err := ofArea(name, w.Add(name, *a)); err != nil {
+			return nil, err
+		}
+	}
+	f.turns.End()
+	return w, w.Start(f.ctx)
 }
 
 // gather waits for events, at most eventsInterval. It returns when there is something
 // to write, or with the reason to end the stream.
 func (f *following) gather() error {
 	err := f.follower.Gather(f.ctx, eventsInterval, f)
-	f.at.moveTo(f.follower.At)
+	f.at.moveTo(f.follower)
 	switch {
 	case store.SearchAgain(err):
 		return f.again(err)
@@ -197,10 +190,10 @@ func (f *following) Filled() (some, full bool) {
 
 // Take writes an event, unless the client has it.
 func (f *following) Take(e *store.Event, failed error) error {
-	if f.begun.has(e) {
+	if f.begun.has(f.follower.Group(), e) {
 		return nil
 	}
-	f.at.moveAfter(e)
+	f.at.moveAfter(f.follower, e)
 	switch {
 	case failed != nil: // It is unknown whether the feature matches.
 		return f.reset(failed)
@@ -216,7 +209,7 @@ func (f *following) changed(e *store.Event) error {
 	if g == nil {
 		g = e.Old
 	}
-	return f.event(e.Kind.String(), f.id(), func(b []byte) []byte {
+	return f.event(e.Kind.String(), f.at.String(), func(b []byte) []byte {
 		b = appendFeature(b, g)
 		b = append(b[:len(b)-1], `,"revision":`...)
 		b = strconv.AppendUint(b, e.Revision, 10)
@@ -232,7 +225,7 @@ func (f *following) changed(e *store.Event) error {
 
 // progress writes the position up to which there were no other events.
 func (f *following) progress() error {
-	return f.event("progress", f.id(), func(b []byte) []byte {
+	return f.event("progress", f.at.String(), func(b []byte) []byte {
 		return append(strconv.AppendUint(append(b, `{"revision":`...), f.at.revision, 10), '}')
 	})
 }
@@ -243,7 +236,7 @@ func (f *following) reset(why error) error {
 	if err != nil {
 		return err
 	}
-	return f.event("reset", f.id(), func(b []byte) []byte {
+	return f.event("reset", f.at.String(), func(b []byte) []byte {
 		b = append(append(b, `{"reason":`...), text...)
 		return append(strconv.AppendUint(append(b, `,"revision":`...), f.at.revision, 10), '}')
 	})

@@ -49,7 +49,7 @@ func (k *Groups) ask(ctx context.Context, v *View, g int, r *request, give give)
 	primary := door.Group{Primary: func() string { return k.primary(g, addr) }}
 	ctx, end := primary.While(ctx, addr)
 	defer end()
-	answered, a, err := k.exchange(ctx, addr, b.Bytes(), give, r.events)
+	answered, a, err := k.exchange(ctx, addr, b.Bytes(), give, r)
 	switch why := context.Cause(ctx); {
 	case err == nil, answered, errors.Is(err, door.ErrDial):
 		return a, err
@@ -87,7 +87,7 @@ func (k *Groups) primary(g int, was string) string {
 
 // exchange sends a request and takes the answer. answered: the error is that of the other
 // member, or of give.
-func (k *Groups) exchange(ctx context.Context, addr string, body []byte, give give, events *events) (answered bool, a answer, err error) {
+func (k *Groups) exchange(ctx context.Context, addr string, body []byte, give give, r *request) (answered bool, a answer, err error) {
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/", bytes.NewReader(body))
 	if err != nil {
 		return true, a, err
@@ -110,23 +110,32 @@ func (k *Groups) exchange(ctx context.Context, addr string, body []byte, give gi
 		if err != nil {
 			return false, a, err
 		}
-		if of := kind == frameStands || kind == frameEvent; of && events == nil || kind == frameFound && give == nil {
+		watched := kind == frameStands || kind == frameEvent
+		if watched && r.events == nil || kind == frameFound && give == nil || kind == frameBoxes && r.boxes == nil {
 			return true, a, fmt.Errorf("%w: a frame of kind %q that was not asked for", errFormat, kind)
 		}
 		switch kind {
 		case frameStands:
-			err = events.stands()
+			var at store.WatchOptions
+			if at, err = getStands(b); err == nil {
+				err = r.events.stands(at)
+			}
 		case frameEvent:
 			var e store.Event
 			var failed error
 			if e, failed, err = getEvent(b); err == nil {
-				err = events.take(&e, failed)
+				err = r.events.take(&e, failed)
+			}
+		case frameBoxes:
+			var found []FoundBox
+			if found, err = getBoxes(b); err == nil {
+				err = r.boxes(found)
 			}
 		}
 		if err != nil {
 			return true, a, err
 		}
-		if kind == frameStands || kind == frameEvent {
+		if watched || kind == frameBoxes {
 			continue
 		}
 		if kind != frameFound {

@@ -7,6 +7,7 @@
 //
 //	get, put, patch, delete                 the group of the id
 //	search, count, nearest, describe ...    all groups that have any ids, at the same time
+//	boxes                                   the group of the centre, or those that may have some in the area
 //	create, alter, drop                     all groups, in order
 //
 // What is asked goes to the primaries. A group answers by the epoch of the map that the request
@@ -20,6 +21,7 @@
 //	whole.go     Store, Collection: what a service sees
 //	groups.go    Groups: maps, which groups are asked, and again
 //	search.go    searches: pages in the order of ids, or streams in none; get.go: by id, and sums
+//	boxes.go     boxes, which are in the group of their centre; boxpart.go: a group's part
 //	put.go       writes, in batches for each group, and other changes
 //	tiles.go     what tiles need; follow.go: events
 //	part.go      what one group does, with cells.go and watch.go

@@ -9,9 +9,21 @@ import (
 	"github.com/catfish-index/catfish/internal/store/query"
 )
 
-// eventHead is the bytes of an event's numbers: kind, why, states, revision, and the lengths of
+// eventHead is the bytes of an event's numbers: kind, why, states, revision, resume, and the lengths of
 // its name, id, and first state.
-const eventHead = 21
+const eventHead = 29
+
+// appendStands appends where a watch begins.
+func appendStands(b []byte, at store.WatchOptions) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, at.From), at.History)
+}
+
+func getStands(b []byte) (at store.WatchOptions, err error) {
+	if len(b) != 16 {
+		return at, fmt.Errorf("%w: the beginning of a watch has %d bytes", errFormat, len(b))
+	}
+	return store.WatchOptions{From: binary.LittleEndian.Uint64(b), History: binary.LittleEndian.Uint64(b[8:])}, nil
+}
 
 // appendEvent appends an event with its states.
 func appendEvent(b []byte, e *store.Event, failed error) []byte {
@@ -25,7 +37,7 @@ func appendEvent(b []byte, e *store.Event, failed error) []byte {
 		states |= 2
 	}
 	b = append(b, byte(e.Kind), byte(e.Why), states)
-	b = binary.LittleEndian.AppendUint64(b, e.Revision)
+	b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(b, e.Revision), e.Resume)
 	text := ""
 	if failed != nil {
 		text = failed.Error()
@@ -47,10 +59,11 @@ func getEvent(b []byte) (e store.Event, failed, err error) {
 	if len(b) < eventHead {
 		return e, nil, bad
 	}
-	e = store.Event{Kind: query.EventKind(b[0]), Why: query.Why(b[1]), Revision: binary.LittleEndian.Uint64(b[3:])}
+	e = store.Event{Kind: query.EventKind(b[0]), Why: query.Why(b[1]),
+		Revision: binary.LittleEndian.Uint64(b[3:]), Resume: binary.LittleEndian.Uint64(b[11:])}
 	states := b[2]
-	name, id, text := int(binary.LittleEndian.Uint16(b[11:])), int(binary.LittleEndian.Uint16(b[13:])), int(binary.LittleEndian.Uint16(b[15:]))
-	now := int(binary.LittleEndian.Uint32(b[17:]))
+	name, id, text := int(binary.LittleEndian.Uint16(b[19:])), int(binary.LittleEndian.Uint16(b[21:])), int(binary.LittleEndian.Uint16(b[23:]))
+	now := int(binary.LittleEndian.Uint32(b[25:]))
 	if b = b[eventHead:]; len(b) < name+id+text+now {
 		return e, nil, bad
 	}
@@ -70,5 +83,8 @@ func getEvent(b []byte) (e store.Event, failed, err error) {
 		return e, nil, err
 	}
 	e.Old, err = state(2, b[now:])
+	if err == nil && failed == nil && e.Kind != query.Progress && e.New == nil && e.Old == nil {
+		err = fmt.Errorf("%w: an event without a feature", errFormat)
+	}
 	return e, failed, err
 }

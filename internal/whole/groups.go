@@ -16,6 +16,7 @@ import (
 	"github.com/catfish-index/catfish/internal/limits"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // View is the map as a member has read it, and where the groups are. It does not change.
@@ -70,6 +71,10 @@ type Options struct {
 	Check func(h http.Header, lost func()) (stop func() bool, err error)
 	// Compile makes a program of its source (filter.Program.Sources).
 	Compile func(source string) (*filter.Program, error)
+	// Boxes returns what this group has of a collection of boxes, and TakesBox says why it does
+	// not have a box, or takes none of that size; nil: there are none.
+	Boxes    func(name string) (BoxTree, error)
+	TakesBox func(name string, box rstar.Rect, isNew bool) error
 	// Host has the processors and the memory that other groups' requests use, MaxBytes of it.
 	Host     limits.Host
 	MaxBytes int64
@@ -93,6 +98,9 @@ type Groups struct {
 // New returns Groups that use the store that Serve gives them.
 func New(o Options) *Groups {
 	k := &Groups{o: o, queues: map[string]*queue{}}
+	if k.o.Boxes == nil {
+		k.o.Boxes = noBoxes
+	}
 	k.bytes = limits.NewBudget("bytes of other groups' requests", o.MaxBytes, o.MaxBytes/2)
 	k.stopping, k.stop = context.WithCancel(context.Background())
 	k.transport = &http.Transport{

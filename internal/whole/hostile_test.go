@@ -73,7 +73,7 @@ func TestAnswersOutOfBounds(t *testing.T) {
 			t.Errorf("cell %d: %v", tag, err)
 		}
 	}
-	for _, kinds = range [][]byte{nil, {frameFound}, {frameStands}, {frameEvent}} {
+	for _, kinds = range [][]byte{nil, {frameFound}, {frameStands}, {frameEvent}, {frameBoxes}} {
 		if _, err := c.Describe(t.Context()); !errors.Is(err, errFormat) {
 			t.Errorf("frames %q in place of a description: %v", kinds, err)
 		}

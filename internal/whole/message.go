@@ -32,6 +32,7 @@ const (
 	framePut     = 'p'
 	frameFound   = 'f'
 	frameEvent   = 'w'
+	frameBoxes   = 'b'
 	frameStands  = 's' // All writes from now on give events.
 	frameAnswer  = 'a'
 	frameError   = 'e'
@@ -189,13 +190,16 @@ func getAnswer(kind byte, b []byte) (a answer, err error) {
 		if err := json.Unmarshal(b, &a); err != nil {
 			return a, fmt.Errorf("%w: %w", errFormat, err)
 		}
+		if a.N < 0 {
+			return a, fmt.Errorf("%w: an answer of %d", errFormat, a.N)
+		}
 		return a, nil
 	case frameError:
 		var f failure
 		if err := json.Unmarshal(b, &f); err != nil {
 			return a, fmt.Errorf("%w: %w", errFormat, err)
 		}
-		a.N = f.Done
+		a.N = max(f.Done, 0)
 		return a, f.open()
 	}
 	return a, fmt.Errorf("%w: a frame of kind %q", errFormat, kind)

@@ -2,10 +2,12 @@ package whole
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/paulmach/orb"
@@ -16,6 +18,7 @@ import (
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/query"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 func valueOf(t testing.TB, g orb.Geometry) []byte {
@@ -44,7 +47,7 @@ func TestBytes(t *testing.T) {
 		}
 	}
 	for _, e := range []store.Event{
-		{Kind: query.Enter, Name: "here", ID: "a", Revision: 9, New: &f}, {Kind: query.Exit, Why: query.Deleted, ID: "a", Revision: 9, Old: &f},
+		{Kind: query.Enter, Name: "here", ID: "a", Revision: 9, Resume: 8, New: &f}, {Kind: query.Exit, Why: query.Deleted, ID: "a", Revision: 9, Old: &f},
 		{Kind: query.Inside, ID: "a", New: &f, Old: &f},
 	} {
 		for _, failed := range []error{nil, errors.New("no time")} {
@@ -53,6 +56,43 @@ func TestBytes(t *testing.T) {
 				t.Errorf("%+v, %v, %v, want %+v, %v", got, why, err, e, failed)
 			}
 		}
+	}
+}
+
+// What a search of boxes gives comes as it was, and bytes that are no boxes are an error.
+func TestBoxesAsBytes(t *testing.T) {
+	boxes := []FoundBox{
+		{rstar.Item{Rect: rstar.Rect{MinX: -1, MinY: -2, MaxX: 3, MaxY: 4}, ID: 5}, 6, 7},
+		{rstar.Item{Rect: rstar.Rect{MinX: math.SmallestNonzeroFloat64, MaxX: math.MaxFloat64}, ID: math.MaxUint64}, math.MaxUint32, 0.5},
+	}
+	b := appendBoxes(nil, boxes)
+	if got, err := getBoxes(b); err != nil || !reflect.DeepEqual(got, boxes) {
+		t.Errorf("%+v, %v, want %+v", got, err, boxes)
+	}
+	bad := slices.Clone(b)
+	binary.LittleEndian.PutUint64(bad, math.Float64bits(math.NaN()))
+	for _, b := range [][]byte{b[:len(b)-1], bad} {
+		if got, err := getBoxes(b); !errors.Is(err, fault.ErrProtocol) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for _, r := range []request{
+		{Op: opFindBoxes}, {Op: opFindBoxes, Box: &boxText{}}, {Op: opCountBoxes, Box: &boxText{}}, {Op: opWriteBoxes, Box: &boxText{}},
+		{Op: opWriteBoxes, Box: &boxText{Old: &boxes[0].Item, Items: make([]rstar.Item, 2)}},
+	} {
+		if err := r.check(); !errors.Is(err, fault.ErrProtocol) {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+}
+
+// An event without a feature, and a number below zero, are errors.
+func TestImpossibleAnswers(t *testing.T) {
+	if e, _, err := getEvent(appendEvent(nil, &store.Event{Kind: query.Enter, ID: "a"}, nil)); !errors.Is(err, errFormat) {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if a, err := getAnswer(frameAnswer, []byte(`{"N":-1}`)); !errors.Is(err, errFormat) {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
@@ -76,6 +116,9 @@ func FuzzBytes(f *testing.F) {
 			if _, _, err := getEvent(appendEvent(nil, &e, failed)); err != nil {
 				t.Error(err)
 			}
+		}
+		if found, err := getBoxes(b); err == nil && !bytes.Equal(appendBoxes(nil, found), b) {
+			t.Errorf("boxes of %q are other ones", b)
 		}
 		kind, body, err := readFrame(bytes.NewReader(b), nil)
 		if err == nil {

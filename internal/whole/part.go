@@ -72,6 +72,8 @@ func (p *part) answered() (a answer, err error) {
 	switch p.r.Op {
 	case opCreate, opAlter, opDrop:
 		return a, p.manage()
+	case opFindBoxes, opCountBoxes, opWriteBoxes:
+		return p.ofBoxes()
 	}
 	if p.c, err = p.st.Collection(p.r.Collection); err != nil {
 		return a, err

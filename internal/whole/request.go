@@ -41,12 +41,16 @@ const (
 	opBoxes    op = "boxes" // counts boxes of an area
 	opCells    op = "cells"
 	opWatch    op = "watch"
+
+	opFindBoxes  op = "find boxes"
+	opCountBoxes op = "count boxes"
+	opWriteBoxes op = "write boxes"
 )
 
 // changes reports whether a request writes: lost, its outcome is unknown.
 func (o op) changes() bool {
 	switch o {
-	case opPut, opPatch, opDelete, opErase, opCreate, opAlter, opDrop:
+	case opPut, opPatch, opDelete, opErase, opCreate, opAlter, opDrop, opWriteBoxes:
 		return true
 	}
 	return false
@@ -67,10 +71,14 @@ type request struct {
 	Most       int                      `json:",omitempty"` // boxes that are counted
 	Sample     *sampleText              `json:",omitempty"`
 
-	Areas []areaWatched `json:",omitempty"`
+	Areas []areaWatched      `json:",omitempty"`
+	From  store.WatchOptions `json:",omitzero"` // where a watch begins
+
+	Box *boxText `json:",omitempty"`
 
 	puts   []put
 	events *events
+	boxes  func([]FoundBox) error // gets what is found; its argument is valid until it returns
 }
 
 // answer of one group, besides features.
@@ -119,7 +127,7 @@ type areaWatched struct {
 
 // events get those of a group.
 type events struct {
-	stands func() error
+	stands func(at store.WatchOptions) error
 	take   func(*store.Event, error) error
 	flush  func() error
 }
@@ -174,6 +182,8 @@ func (r *request) check() error {
 				lacks = "the query of an area"
 			}
 		}
+	case opFindBoxes, opCountBoxes, opWriteBoxes:
+		lacks = r.checkBoxes()
 	case opNear:
 		if r.Near == nil {
 			lacks = "a query"

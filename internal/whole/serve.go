@@ -44,8 +44,9 @@ func (k *Groups) answer(w http.ResponseWriter, q *http.Request) {
 	give := func(f *store.Found, tag int32) (bool, error) {
 		return true, writeFrame(out, frameFound, appendFound(nil, f, tag))
 	}
-	a, err := k.answered(q, give, &events{
-		stands: func() error { return writeFrame(out, frameStands, nil) },
+	boxes := func(found []FoundBox) error { return writeFrame(out, frameBoxes, appendBoxes(nil, found)) }
+	a, err := k.answered(q, give, boxes, &events{
+		stands: func(at store.WatchOptions) error { return writeFrame(out, frameStands, appendStands(nil, at)) },
 		take: func(e *store.Event, failed error) error {
 			return writeFrame(out, frameEvent, appendEvent(nil, e, failed))
 		},
@@ -64,7 +65,7 @@ func (k *Groups) answer(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-func (k *Groups) answered(q *http.Request, give give, events *events) (a answer, err error) {
+func (k *Groups) answered(q *http.Request, give give, boxes func([]FoundBox) error, events *events) (a answer, err error) {
 	ctx, cut := context.WithCancelCause(q.Context())
 	defer cut(nil)
 	if k.o.Check != nil {
@@ -82,7 +83,7 @@ func (k *Groups) answered(q *http.Request, give give, events *events) (a answer,
 	if err != nil {
 		return a, err
 	}
-	if r.events = events; r.Op == opWatch {
+	if r.events, r.boxes = events, boxes; r.Op == opWatch {
 		defer context.AfterFunc(k.stopping, func() { cut(errStopping) })()
 	}
 	a, err = k.part(ctx, source, r, func(n int64) error { return limits.Hold(account, k.o.Host, &kept, n) }, give)

@@ -2145,7 +2145,10 @@ type FeatureServiceWatchRequest struct {
 	Old bool `protobuf:"varint,6,opt,name=old,proto3" json:"old,omitempty"`
 	// That of the response which after_revision is of. 0: not known. Only by it
 	// does the server notice that its data directory was replaced since.
-	History       uint64 `protobuf:"fixed64,7,opt,name=history,proto3" json:"history,omitempty"`
+	History uint64 `protobuf:"fixed64,7,opt,name=history,proto3" json:"history,omitempty"`
+	// That of the response to go on behind, if several groups of servers have the
+	// store; then after_revision and history are 0.
+	Position      string `protobuf:"bytes,8,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2229,6 +2232,13 @@ func (x *FeatureServiceWatchRequest) GetHistory() uint64 {
 	return 0
 }
 
+func (x *FeatureServiceWatchRequest) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
 // WatchedArea is one of several.
 type WatchedArea struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2295,7 +2305,10 @@ type FeatureServiceWatchResponse struct {
 	// is before all of them, and they come again.
 	Revision uint64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Whose revisions they are.
-	History       uint64 `protobuf:"fixed64,3,opt,name=history,proto3" json:"history,omitempty"`
+	History uint64 `protobuf:"fixed64,3,opt,name=history,proto3" json:"history,omitempty"`
+	// If several groups of servers have the store: position, to go on behind this
+	// message. Text of at most 2 KiB; revision and history are 0 then.
+	Position      string `protobuf:"bytes,4,opt,name=position,proto3" json:"position,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2349,6 +2362,13 @@ func (x *FeatureServiceWatchResponse) GetHistory() uint64 {
 		return x.History
 	}
 	return 0
+}
+
+func (x *FeatureServiceWatchResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
 }
 
 // FeatureEvent is something that happened to a feature.
@@ -2588,7 +2608,7 @@ const file_catfish_v1_features_proto_rawDesc = "" +
 	"collection\x12'\n" +
 	"\x05query\x18\x02 \x01(\v2\x11.catfish.v1.QueryR\x05query\"3\n" +
 	"\x1bFeatureServiceCountResponse\x12\x14\n" +
-	"\x05count\x18\x01 \x01(\x04R\x05count\"\x9c\x02\n" +
+	"\x05count\x18\x01 \x01(\x04R\x05count\"\xb8\x02\n" +
 	"\x1aFeatureServiceWatchRequest\x12\x1e\n" +
 	"\n" +
 	"collection\x18\x01 \x01(\tR\n" +
@@ -2598,14 +2618,16 @@ const file_catfish_v1_features_proto_rawDesc = "" +
 	"\x0eafter_revision\x18\x04 \x01(\x04R\rafterRevision\x12-\n" +
 	"\x05areas\x18\x05 \x03(\v2\x17.catfish.v1.WatchedAreaR\x05areas\x12\x10\n" +
 	"\x03old\x18\x06 \x01(\bR\x03old\x12\x18\n" +
-	"\ahistory\x18\a \x01(\x06R\ahistory\"J\n" +
+	"\ahistory\x18\a \x01(\x06R\ahistory\x12\x1a\n" +
+	"\bposition\x18\b \x01(\tR\bposition\"J\n" +
 	"\vWatchedArea\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
-	"\x05query\x18\x02 \x01(\v2\x11.catfish.v1.QueryR\x05query\"\x85\x01\n" +
+	"\x05query\x18\x02 \x01(\v2\x11.catfish.v1.QueryR\x05query\"\xa1\x01\n" +
 	"\x1bFeatureServiceWatchResponse\x120\n" +
 	"\x06events\x18\x01 \x03(\v2\x18.catfish.v1.FeatureEventR\x06events\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x18\n" +
-	"\ahistory\x18\x03 \x01(\x06R\ahistory\"\xf0\x01\n" +
+	"\ahistory\x18\x03 \x01(\x06R\ahistory\x12\x1a\n" +
+	"\bposition\x18\x04 \x01(\tR\bposition\"\xf0\x01\n" +
 	"\fFeatureEvent\x120\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1c.catfish.v1.FeatureEventKindR\x04kind\x12-\n" +
 	"\afeature\x18\x02 \x01(\v2\x13.catfish.v1.FeatureR\afeature\x12\x1a\n" +
