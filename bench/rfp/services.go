@@ -2,6 +2,7 @@ package rfp
 
 import (
 	"github.com/catfish-index/catfish/bench/sim"
+	ways "github.com/catfish-index/catfish/internal/fetch"
 )
 
 // A service is a scheme and the costs of its operations.
@@ -42,11 +43,12 @@ var (
 
 // Services like Catfish: idle workers sleep, clients choose the size of a
 // fetch; written answers go out without waiting for completions. Choice and
-// fall-back are the model's: see beyond.go.
+// fall-back are the code of Catfish's client, package internal/fetch.
 var (
-	fetched = service{sim.KVScheme{Name: "fetch", Events: true}, plain}
-	hybrid  = service{sim.KVScheme{Name: "fetch, falls back", Events: true, FallBack: 5}, plain}
-	written = service{sim.KVScheme{Name: "written", Events: true, Written: true}, plain}
+	fetched  = service{sim.KVScheme{Name: "fetch", Events: true}, plain}
+	hybrid   = service{sim.KVScheme{Name: "fetch, falls back", Events: true, FallBack: ways.Retries}, plain}
+	compares = service{sim.KVScheme{Name: "fetch, compares", Events: true, FallBack: ways.Retries, Compares: true}, plain}
+	written  = service{sim.KVScheme{Name: "written", Events: true, Written: true}, plain}
 )
 
 func (v service) fetching(bytes int) service {

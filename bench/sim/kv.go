@@ -43,9 +43,10 @@ type KVScheme struct {
 	Locks bool
 	// Events: idle threads sleep, as Catfish's do; otherwise they poll.
 	Events bool
-	// FallBack: an answer is written after this many fetches that found none;
-	// 0: never.
+	// FallBack: an answer is written after this many fetches that found none; 0: never.
 	FallBack int
+	// Compares, with FallBack: clients compare fetched with written answers, as Catfish's do.
+	Compares bool
 	// FetchBytes of a first fetch (RFP's RFS); 0: the client chooses by the sizes
 	// that it has seen.
 	FetchBytes int
