@@ -39,7 +39,7 @@ func (s *Size) Read(missing int) int {
 	return min(max(s.next, missing), s.most)
 }
 
-// Brought notes that a Read of asked units has brought so many. more: the last answer is
+// Brought notes that a Read of asked units has brought units. more: the last answer is
 // not complete, or others are waited for.
 func (s *Size) Brought(asked, units int, more bool) {
 	switch {
@@ -53,7 +53,7 @@ func (s *Size) Brought(asked, units int, more bool) {
 
 // Tries counts Reads in a row that found nothing. The zero value has no limit.
 type Tries struct {
-	Limit int // from so many on, the answer is late; 0: it never is
+	Limit int // from this number on, the answer is late; 0: it never is
 	vain  int
 }
 
