@@ -44,17 +44,39 @@ func (l *lab) slow() Table {
 func (l *lab) fetchSizes() Table {
 	t := Table{Name: "fetch", Title: "How much to fetch", Columns: []string{"Mops", "mean us", "trips", "link out, %", "bytes of a first fetch"},
 		Text: []string{fmt.Sprintf("8 server threads, 35 client threads, answers of 1 to %d bytes with a median of 150. A client that chooses"+
-			" is Catfish's: it knows no card, fetches half as much again after a read that was too short, and an eighth less after others.", mixedMax)}}
+			" is Catfish's: it knows no card, fetches half as much again after a read that was too short, and an eighth less after others."+
+			" \"Calibrated\" is the size that RFP's procedure gives (section 3.2 of its successor; `catfish bench rfp --calibrate`).", mixedMax)}}
 	units := []string{"Mops", "us", "a call", "%", "bytes"}
-	for _, bytes := range []int{64, 256, 512, 1024, 4096, 0} {
+	show := func(what string, bytes int) {
 		r := l.run(at(fetched.fetching(bytes), 8, 35).sizes(l.mixed))
-		what := fmt.Sprintf("%d bytes", bytes)
-		if bytes == 0 {
-			what = "chosen"
-		}
 		t.row(what, units, r.Mops, r.MeanUs, r.Trips, 100*r.Out, r.FetchBytes)
 	}
+	for _, bytes := range []int{64, 256, 512, 1024, 4096} {
+		show(fmt.Sprintf("%d bytes", bytes), bytes)
+	}
+	show("calibrated", l.calibrated(l.mixed))
+	show("chosen", 0)
 	return t
+}
+
+// calibrated is the calibrated size for results by a law.
+func (l *lab) calibrated(law *sim.LogNormal) int {
+	if l.err != nil {
+		return 0
+	}
+	const calls = 500
+	var samples []Sample
+	for bytes := law.Min; len(samples) < calls; bytes++ {
+		for len(samples) < calls && 1-law.Above(bytes) >= (float64(len(samples))+0.5)/calls {
+			samples = append(samples, Sample{Bytes: bytes, WorkNs: getNs})
+		}
+	}
+	c, err := Calibrate(l.ctx, l.cl, l.seed, samples)
+	if err != nil {
+		l.err = err
+		return 0
+	}
+	return c.Chosen.FetchBytes
 }
 
 // sleeping compares workers that poll, sleep after a while, or sleep at once.

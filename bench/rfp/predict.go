@@ -36,6 +36,7 @@ var parts = []part{
 	{"card", one((*lab).card)}, {"peaks", one((*lab).peaks)}, {"latencies", one((*lab).latencies)},
 	{"shares", one((*lab).shares)}, {"values", one((*lab).values)}, {"skew", one((*lab).skew)},
 	{"texts", one((*lab).texts)}, {"clients", one((*lab).curves)}, {"threads", one((*lab).threads)},
+	{"inbound", one((*lab).inboundByClients)}, {"sizes", one((*lab).bySize)}, {"skewshares", one((*lab).skewShares)}, {"cdf", one((*lab).cdf)},
 	{"service", one((*lab).slow)}, {"fetch", one((*lab).fetchSizes)}, {"events", one((*lab).sleeping)},
 	{"tree", (*lab).trees},
 }

@@ -36,6 +36,9 @@ type KVScheme struct {
 	// Waits: a thread that writes an answer waits for the completion before it
 	// takes the next request, as the threads of RFP's table I do.
 	Waits bool
+	// Inlines, if above 0: threads post answers of more bytes without the lock of the doorbell, so
+	// these do not contend (posts.go).
+	Inlines int
 	// ByClient: a client's requests go to one thread. Otherwise the key decides
 	// (EREW).
 	ByClient bool
@@ -122,6 +125,7 @@ func (c *KVConfig) Validate() error {
 		harness.CheckRange("client threads", c.Clients, 1, maxKVThreads),
 		harness.CheckRange("share of GETs in percent", c.GetPercent, 0, 100),
 		harness.CheckRange("bytes of a fetch", c.Scheme.FetchBytes, 0, maxMicroBytes),
+		harness.CheckRange("bytes that are inlined", c.Scheme.Inlines, 0, maxMicroBytes),
 		harness.CheckRange("fetches in vain", c.Scheme.FallBack, 0, 1<<20),
 	); err != nil {
 		return err
