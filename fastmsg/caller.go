@@ -72,6 +72,15 @@ type CallerConfig struct {
 	Fetch bool
 	// FetchCounts, if not nil, counts what is fetched; Callers may share it.
 	FetchCounts *fetch.Counts
+	// FetchBytes is how much a first Read of an answer brings, in whole lines of 64
+	// bytes, at most MaxFetchBytes (0: the Caller chooses by the answers that came).
+	FetchBytes int
+	// FetchRetries is how many Reads in a row find nothing until the server is asked to
+	// write the answer, at most MaxFetchRetries (0: fetch.Retries, or over devices that
+	// do all work in Post as many as take the time of a wake-up).
+	FetchRetries int
+	// FetchAlways fetches all answers that are not late, and compares nothing.
+	FetchAlways bool
 
 	clock func() time.Duration // measures calls; nil: the monotonic one
 }
@@ -101,6 +110,12 @@ func (c *CallerConfig) setDefaults() error {
 	if c.MaxAnswerBytes < 0 {
 		return fmt.Errorf("%w: MaxAnswerBytes %d, must be positive",
 			ErrConfig, c.MaxAnswerBytes)
+	}
+	if c.FetchBytes < 0 || c.FetchBytes > MaxFetchBytes {
+		return fmt.Errorf("%w: FetchBytes %d, want 0 to %d", ErrConfig, c.FetchBytes, MaxFetchBytes)
+	}
+	if c.FetchRetries < 0 || c.FetchRetries > MaxFetchRetries {
+		return fmt.Errorf("%w: FetchRetries %d, want 0 to %d", ErrConfig, c.FetchRetries, MaxFetchRetries)
 	}
 	return checkRing(c.RingBytes)
 }
@@ -170,13 +185,10 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 			cfg.Fetch, server.fetch)
 	}
 	if cfg.Fetch {
-		if c.fetch, err = newFetcher(dev, cfg.FetchCounts); err != nil {
+		if c.fetch, err = newFetcher(dev, cfg); err != nil {
 			return nil, err
 		}
 		c.fetch.look = c.lookForAnswers
-		if cfg.clock != nil {
-			c.fetch.ways.Clock = cfg.clock
-		}
 	}
 	mirror, err := dev.Register(mirrorBytes(server.ringBytes, cfg.InMemory), 0)
 	if err != nil {

@@ -17,8 +17,7 @@ func (c *Caller) postFetch() bool {
 		return false
 	}
 	at := f.next % f.lines
-	n := max(f.window, (f.need+lineData-1)/lineData)
-	f.asked = min(n, f.lands, int(f.lines-at))
+	f.asked = min(f.size.Read((f.need+lineData-1)/lineData), int(f.lines-at))
 	f.wrs[0] = rdma.WorkRequest{
 		Op:     rdma.OpRead,
 		Local:  rdma.Buffer{Region: f.region, Len: f.asked * lineBytes},
@@ -74,29 +73,18 @@ func (c *Caller) takeFetched() (answered int32, err error) {
 			answered++
 		}
 	}
-	f.sized(found)
+	f.size.Brought(f.asked, found, f.need > 0 || c.waits())
 	if found == 0 {
 		f.counts.Vain.Add(1)
-		f.failed++
+		f.tries.Vain()
 		return 0, nil
 	}
-	f.failed = 0
+	f.tries.Found()
 	if at := f.whole(); at-f.returned >= f.lines/4 {
 		f.returned = at
 		f.say = sayTook | uint32(at)&positionMask
 	}
 	return answered, c.roomSeen(read)
-}
-
-// sized chooses the size of the next Read, after one that found that number of lines.
-func (f *fetcher) sized(found int) {
-	switch found {
-	case 0:
-	case f.asked:
-		f.window = min(2*max(f.window, found), f.lands)
-	default:
-		f.window = max(found, f.window-max(1, f.window/8))
-	}
 }
 
 // roomSeen takes a line's report of how many units of requests the server has read.

@@ -28,9 +28,9 @@ import (
 //
 // # How much is read
 //
-// As much as lately came at once (window), so that one Read brings an answer,
-// or all answers of that moment. If an answer is longer, its first line says
-// so, and the next Read brings the rest.
+// As much as lately came at once (fetch.Size), or always the same if the owner says
+// how much. If an answer is longer, its first line says so, and the next Read brings
+// the rest.
 //
 // # When answers are late
 //
@@ -39,7 +39,8 @@ import (
 //
 //   - over devices that do all work in Post: when it would go to sleep, which is after
 //     spinning for as long as a wake-up costs (package spin);
-//   - over others: when fetchRetries Reads in a row have found nothing.
+//   - over others, and if the owner gave a number: when that many Reads in a row, or
+//     fetch.Retries, have found nothing.
 //
 // What follows, and whether the client fetches at all, package fetch decides.
 type fetcher struct {
@@ -61,11 +62,11 @@ type fetcher struct {
 	say      uint32       // immediate to be posted
 	given    atomic.Int32 // abandoned calls whose answers have not come
 	wrs      [2]rdma.WorkRequest
-	next     uint64 // the first missing line
-	returned uint64 // lines that the server knows to be fetched
-	asked    int    // lines of the Read in flight
-	window   int
-	failed   int // Reads in a row that found nothing
+	next     uint64     // the first missing line
+	returned uint64     // lines that the server knows to be fetched
+	asked    int        // lines of the Read in flight
+	size     fetch.Size // in lines
+	tries    fetch.Tries
 
 	ways  fetch.Ways
 	msg   Message // being fetched
@@ -76,13 +77,14 @@ type fetcher struct {
 }
 
 const (
-	// fetchLines is how many lines are read at first: 256 bytes, as RFP does by
-	// default (EuroSys 2017, section 3.2).
-	fetchLines = 4
+	// MaxFetchBytes is the largest Read of answers.
+	MaxFetchBytes = landLines * lineBytes
+	// MaxFetchRetries is a limit against typing errors.
+	MaxFetchRetries = 1 << 20
+	// fetchLines is how many lines are read at first.
+	fetchLines = fetch.FirstBytes / lineBytes
 	// landLines bounds a Read: 16 KiB take a card of 100 Gbit/s 1.3 us.
 	landLines = 256
-	// fetchRetries is RFP's R (section 3.2).
-	fetchRetries = 5
 	// fetchSends is how many more requests such a client has outstanding than
 	// others: Reads, and its immediates.
 	fetchSends = 2 + maxReturns
@@ -99,18 +101,30 @@ func callerDepth(fetch bool) int {
 	return sendDepth(MaxRingBytes)
 }
 
-func newFetcher(dev rdma.Device, counts *fetch.Counts) (*fetcher, error) {
+func newFetcher(dev rdma.Device, cfg CallerConfig) (*fetcher, error) {
+	counts := cfg.FetchCounts
 	if counts == nil {
 		counts = new(fetch.Counts)
 	}
 	info := dev.Info()
-	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, window: fetchLines, wanted: true, ways: fetch.NewWays(counts)}
-	size := landLines * lineBytes
+	f := &fetcher{counts: counts, twice: info.TornLines, sync: info.SynchronousOps, lands: landLines, wanted: true,
+		size: fetch.NewSize(fetchLines, landLines), ways: fetch.NewWays(counts), tries: fetch.Tries{Limit: cfg.FetchRetries}}
+	f.ways.Always = cfg.FetchAlways
+	if cfg.clock != nil {
+		f.ways.Clock = cfg.clock
+	}
+	if cfg.FetchBytes > 0 {
+		f.size = fetch.FixedSize((cfg.FetchBytes+lineBytes-1)/lineBytes, landLines)
+	}
+	if f.tries.Limit == 0 && !f.sync {
+		f.tries.Limit = fetch.Retries
+	}
+	bytes := landLines * lineBytes
 	if f.twice {
-		size *= 2
+		bytes *= 2
 	}
 	var err error
-	if f.region, err = dev.Register(size, rdma.LocalWrite); err != nil {
+	if f.region, err = dev.Register(bytes, rdma.LocalWrite); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -138,7 +152,8 @@ func (c *Caller) foundWhere(b []byte) error {
 		return protocolError("answers from line %d on, want %d to %d", start, f.next, f.next+lines)
 	}
 	f.lines, f.next, f.returned = lines, start, start
-	f.wanted, f.failed = false, 0
+	f.wanted = false
+	f.tries.Found()
 	f.on.Store(true)
 	f.hungry.Store(true)
 	return nil
@@ -225,13 +240,13 @@ func (c *Caller) fetchOrChange() (timeout time.Duration, poll bool) {
 	switch {
 	case !f.on.Load() || f.reading || !c.waits():
 		return -1, false
+	case f.tries.Late():
+		c.tooLate()
+		return 0, true
 	case f.sync:
 		if !f.spin.Spin(f.look) {
 			c.tooLate()
 		}
-		return 0, true
-	case f.failed == fetchRetries:
-		c.tooLate()
 		return 0, true
 	case c.postFetch():
 		return -1, false // its completion ends the sleep
@@ -253,5 +268,5 @@ func (c *Caller) lookForAnswers() bool {
 	if err := c.turn(c.comps[:n]); err != nil {
 		c.fail(err)
 	}
-	return f.failed == 0 || f.say != 0 || !c.waits() || c.lost.Load()
+	return !f.tries.InVain() || f.tries.Late() || f.say != 0 || !c.waits() || c.lost.Load()
 }

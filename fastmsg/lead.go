@@ -157,6 +157,9 @@ func (c *Caller) lookOnce() bool {
 	if l.bad = c.turn(c.comps[:n]); l.bad != nil {
 		return true
 	}
+	if c.fetch != nil && c.fetch.tries.Late() {
+		c.tooLate()
+	}
 	l.later = c.catchUp()
 	return l.later || len(l.slot.wake) > 0
 }

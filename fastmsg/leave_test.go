@@ -3,7 +3,9 @@ package fastmsg
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/catfish-index/catfish/internal/fetch"
@@ -141,6 +143,73 @@ func TestServerPostsNothing(t *testing.T) {
 		t.Logf("%d answers: posted %d; reads %d, in vain %d, changes %d, since the dial", calls, posted,
 			counts.Reads.Load(), counts.Vain.Load(), counts.Changes.Load())
 	})
+}
+
+// TestFetchBytes: with a fixed size a longer answer takes one more Read, of the rest.
+func TestFetchBytes(t *testing.T) {
+	overFetch(t, func(t *testing.T, p provider) {
+		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{})
+		var counts fetch.Counts
+		c := s.dial(t, CallerConfig{FetchCounts: &counts, FetchBytes: 36, FetchAlways: true})
+		fetching(t, c)
+		// 200 bytes are five lines.
+		const calls = 100
+		before, changes := counts.Reads.Load()-counts.Vain.Load(), counts.Changes.Load()
+		for range calls {
+			if got, _, err := c.Call(within(t), 1, make([]byte, 200), nil); err != nil || len(got) != 200 {
+				t.Fatalf("%d bytes, %v", len(got), err)
+			}
+		}
+		if got := counts.Reads.Load() - counts.Vain.Load() - before; got != 2*calls && counts.Changes.Load() == changes {
+			t.Errorf("%d Reads found lines of %d answers, want two of each", got, calls)
+		}
+		if counts.Trials.Load() != 0 {
+			t.Errorf("%d trials of a Caller that always fetches", counts.Trials.Load())
+		}
+	})
+}
+
+// TestFetchRetries: the server is asked for an answer after exactly so many Reads.
+func TestFetchRetries(t *testing.T) {
+	overFetch(t, func(t *testing.T, p provider) {
+		late := make(chan struct{})
+		s := serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
+			if m.Kind == 2 {
+				<-late
+			}
+			echo(c, m)
+		}}, WorkerConfig{})
+		var counts fetch.Counts
+		c := s.dial(t, CallerConfig{FetchCounts: &counts, FetchRetries: 3, FetchAlways: true})
+		fetching(t, c)
+		before := counts.Vain.Load()
+		done := make(chan error, 1)
+		go func() {
+			_, _, err := c.Call(within(t), 2, nil, nil)
+			done <- err
+		}()
+		until(t, "the answer is to be written", func() bool { return !c.Fetching() })
+		close(late)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if got := counts.Vain.Load() - before; got != 3 {
+			t.Errorf("asked after %d Reads that found nothing, want 3", got)
+		}
+	})
+}
+
+// TestFetchOptions: values out of range are refused, with the range.
+func TestFetchOptions(t *testing.T) {
+	for want, cfg := range map[string]CallerConfig{
+		"FetchBytes -1, want 0 to 16384":     {FetchBytes: -1},
+		"FetchBytes 16385, want 0 to 16384":  {FetchBytes: MaxFetchBytes + 1},
+		"FetchRetries -1, want 0 to 1048576": {FetchRetries: -1},
+	} {
+		if _, err := Dial(t.Context(), nil, "", cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }
 
 // overFetch is overProviders with answers that are fetched.

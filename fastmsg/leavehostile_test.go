@@ -169,7 +169,7 @@ func FuzzFetched(f *testing.F) {
 		c.region = newHeapRegion(MailboxBytes)
 		counts := new(fetch.Counts)
 		c.fetch = &fetcher{counts: counts, ways: fetch.NewWays(counts), region: region, lands: landLines, sync: true,
-			window: fetchLines, lines: MinRingBytes / lineBytes}
+			size: fetch.NewSize(fetchLines, landLines), lines: MinRingBytes / lineBytes}
 		for range reads%8 + 1 {
 			copy(region.mem, mem)
 			c.fetch.reading, c.fetch.asked = true, min(landLines, len(mem)/lineBytes)
@@ -183,8 +183,8 @@ func FuzzFetched(f *testing.F) {
 			if n := cap(c.fetch.msg.Payload); n > 2*MinRingBytes {
 				t.Fatalf("%d bytes kept for a message, the ring has %d", n, MinRingBytes)
 			}
-			if w := c.fetch.window; w < 1 || w > landLines {
-				t.Fatalf("window of %d lines", w)
+			if w := c.fetch.size.Read(0); w < 1 || w > landLines {
+				t.Fatalf("the next Read is of %d lines", w)
 			}
 		}
 	})

@@ -20,6 +20,9 @@ const collection = "bench"
 // StartCatfish is the StartServer of Catfish itself: it serves an empty collection
 // of records on a free port of the loopback interface.
 func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, error) {
+	if job.Scheme == Literal {
+		return startLiteral(job)
+	}
 	began := time.Now()
 	opts := catfish.ServerOptions{
 		Polling: job.Polling, Fabric: catfish.Fabric(job.Fabric),
@@ -60,6 +63,17 @@ func (s *catfishServer) Index() (Index, error) {
 	return IndexOf(sum), nil
 }
 
+// Posts are the work requests of all workers, and the requests that they answered.
+func (s *catfishServer) Posts() (posts Posts) {
+	for _, t := range s.Server.Stats().Transports {
+		for _, w := range append(t.Workers, t.Ended) {
+			posts.Posted += w.Posted
+			posts.Requests += w.Requests
+		}
+	}
+	return posts
+}
+
 func (s *catfishServer) Close() error {
 	err := s.Server.Close()
 	if served := <-s.ended; served != nil {
@@ -70,8 +84,12 @@ func (s *catfishServer) Close() error {
 
 // DialCatfish is the Dialer of Catfish itself.
 func DialCatfish(ctx context.Context, job ClientJob) (Store, error) {
+	if job.Scheme == Literal {
+		return dialLiteral(ctx, job)
+	}
 	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
 		Transport: job.Transport, Policy: job.Scheme, Fabric: catfish.Fabric(job.Fabric),
+		FetchBytes: job.FetchBytes, FetchRetries: job.FetchRetries, FetchAlways: job.FetchAlways,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -145,7 +163,7 @@ func (s *catfishStore) Counters() Counters {
 	return Counters{
 		Counters: bench.Counters{
 			Fast: n.FastGets, Offloaded: n.OffloadedGets, FellBack: n.FellBack,
-			Reads: n.Reads + n.AnswerReads, RoundTrips: n.RoundTrips + n.AnswerReads, TornReads: n.TornReads, Restarts: n.Restarts,
+			Reads: n.Reads, RoundTrips: n.RoundTrips, TornReads: n.TornReads, Restarts: n.Restarts,
 			Bytes:       n.BytesRead + n.BytesSent + n.BytesReceived,
 			AnswerReads: n.AnswerReads, AnswersMissed: n.AnswersMissed, AnswerChanges: n.AnswerChanges,
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/ycsb"
@@ -29,6 +30,12 @@ type Config struct {
 	Table      cuckoo.Kind // of its key index
 	Items      int         // items of a bucket of that; 0: cuckoo.MaxItems
 	MaxBytes   int64       // limit of the collection, which is a cache; 0: it is none
+
+	// FetchBytes and FetchRetries are RFP's F and R, of schemes fetch (0: the client's own choice) and literal (0:
+	// a value of ValueBytes with its headers; it has no R). FetchAlways keeps scheme fetch from letting
+	// answers be written that are in time.
+	FetchBytes, FetchRetries int
+	FetchAlways              bool
 
 	Warmup    time.Duration // not measured; 1 s
 	Duration  time.Duration // measured; 5 s
@@ -101,6 +108,11 @@ func (c Config) Validate(known []string) error {
 		if _, err := catfish.SchemeByName(s); err == nil && c.Transport == catfish.TransportTCP && s != c.Transport {
 			return fmt.Errorf("%w: scheme %q cannot run on transport tcp", harness.ErrConfig, s)
 		}
+		if s == Literal {
+			if err := c.checkLiteral(); err != nil {
+				return err
+			}
+		}
 		if err := harness.CheckRange("in-flight of "+s, c.inFlight(s), 1, harness.MaxInFlight); err != nil {
 			return err
 		}
@@ -121,6 +133,8 @@ func (c Config) Validate(known []string) error {
 		harness.CheckRange("client-procs", c.Procs, 1, c.Clients),
 		harness.CheckRange("shards", c.Shards, 0, catfish.MaxShards),
 		harness.CheckRange("items", c.Items, 0, cuckoo.MaxItems),
+		harness.CheckRange("fetch-bytes", c.FetchBytes, 0, fastmsg.MaxFetchBytes),
+		harness.CheckRange("fetch-retries", c.FetchRetries, 0, fastmsg.MaxFetchRetries),
 		harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat),
 		harness.CheckDuration(c.Duration), harness.CheckWarmup(c.Warmup),
 		harness.CheckCores(c.ServerCPUs, c.ClientCPUs),
@@ -157,6 +171,7 @@ func (c Config) clientJob(scheme string, proc int, server ServerReady) ClientJob
 	return ClientJob{
 		Addr: server.Addr, Scheme: scheme, Transport: c.transport(scheme), Fabric: c.Fabric,
 		Workload: c.Workload, LoadFrom: from, LoadTo: to, FirstClient: first, Clients: next - first,
+		FetchBytes: c.FetchBytes, FetchRetries: c.FetchRetries, FetchAlways: c.FetchAlways, Shards: c.Shards,
 		InFlight: c.inFlight(scheme), Batch: c.Batch, Warmup: c.Warmup, Duration: c.Duration, Cache: c.MaxBytes > 0,
 	}
 }

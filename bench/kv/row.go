@@ -29,16 +29,20 @@ type Row struct {
 	// LargestValueBytes is set if sizes differ.
 	LargestValueBytes int `json:"largest_value_bytes,omitempty"`
 
-	Clients    int    `json:"clients"`
-	InFlight   int    `json:"in_flight"`
-	Batch      int    `json:"batch"` // keys per GetMany
-	Procs      int    `json:"client_procs"`
-	Shards     int    `json:"shards"`              // of Catfish's collection, 0: it is not divided
-	Table      string `json:"table"`               // of its key index
-	Items      int    `json:"items"`               // of a bucket of that
-	MaxBytes   int64  `json:"max_bytes,omitempty"` // its limit, if it is a cache
-	ServerCPUs string `json:"server_cpus"`         // empty: not pinned
-	ClientCPUs string `json:"client_cpus"`
+	Clients  int    `json:"clients"`
+	InFlight int    `json:"in_flight"`
+	Batch    int    `json:"batch"` // keys per GetMany
+	Procs    int    `json:"client_procs"`
+	Shards   int    `json:"shards"`              // of Catfish's collection, 0: it is not divided
+	Table    string `json:"table"`               // of its key index
+	Items    int    `json:"items"`               // of a bucket of that
+	MaxBytes int64  `json:"max_bytes,omitempty"` // its limit, if it is a cache
+	// Of schemes fetch and literal, if they were given.
+	FetchBytes   int    `json:"fetch_bytes,omitempty"`
+	FetchRetries int    `json:"fetch_retries,omitempty"`
+	FetchAlways  bool   `json:"fetch_always,omitempty"`
+	ServerCPUs   string `json:"server_cpus"` // empty: not pinned
+	ClientCPUs   string `json:"client_cpus"`
 
 	Figures
 
@@ -58,6 +62,9 @@ type Row struct {
 	// ByOp has the latencies of each kind of operation in the mix, over all
 	// runs.
 	ByOp map[string]bench.OpFigures `json:"by_op"`
+	// CDF has the latencies in us of each kind of operation, over all runs: those that 5 % of
+	// the calls do not exceed, 10 %, ... 100 %.
+	CDF map[string][]float64 `json:"cdf_us"`
 	// Spread maps a figure's name to its smallest and largest value.
 	Spread map[string][2]float64 `json:"spread,omitempty"`
 }
@@ -78,6 +85,8 @@ type Figures struct {
 	LoadFactor float64 `json:"load_factor"` // 0 to 1
 	// Of a cache: keys read that had a record, 0 to 1; without MaxBytes 0.
 	HitRate float64 `json:"hit_rate"`
+	// ServerPosts are the work requests that the server posted, per request by message.
+	ServerPosts float64 `json:"server_posts_per_request"`
 }
 
 // newRow turns the runs of one scheme, at least one, into its row.
@@ -88,10 +97,11 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 		Mix: w.Mix.String(), Dist: w.Dist.String(),
 		Keys: w.Keys, ValueBytes: w.ValueBytes, LargestValueBytes: w.LargestValueBytes,
 		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs, Shards: cfg.Shards,
+		FetchBytes: cfg.FetchBytes, FetchRetries: cfg.FetchRetries, FetchAlways: cfg.FetchAlways,
 		Table: cfg.Table.String(), Items: cmp.Or(cfg.Items, cuckoo.MaxItems), MaxBytes: cfg.MaxBytes,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(), Seed: w.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(), Repeat: cfg.Repeat, Commit: cfg.Commit,
-		ByOp: map[string]bench.OpFigures{},
+		ByOp: map[string]bench.OpFigures{}, CDF: map[string][]float64{},
 	}
 	if w.Dist != ycsb.Uniform {
 		row.Theta = w.Theta
@@ -111,10 +121,20 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	for k, l := range byKind {
 		if l != nil && l.Count() > 0 {
 			row.ByOp[ycsb.Kind(k).String()] = bench.OpFiguresOf(l)
+			row.CDF[ycsb.Kind(k).String()] = cdf(l)
 		}
 	}
 	row.Spread = stats.Summarize(stats.Figures(&row.Figures), figures)
 	return row
+}
+
+// cdf is the distribution of latencies in steps of a twentieth.
+func cdf(l *latency.Distribution) []float64 {
+	var us []float64
+	for q := 1; q <= 20; q++ {
+		us = append(us, stats.Micros(l.Quantile(float64(q)/20)))
+	}
+	return us
 }
 
 // merge adds a sample's latencies.
@@ -164,6 +184,11 @@ func (o *outcome) figures(cfg Config) Figures {
 		calls *= asked / float64(gets)
 	}
 	f.Bytes = stats.Ratio(float64(c.Bytes), calls)
+	// So are the reads of answers, which writes have, too.
+	f.AnswerReads, f.AnswersMissed = stats.Ratio(float64(c.AnswerReads), calls), stats.Ratio(float64(c.AnswersMissed), calls)
+	f.Trips += f.AnswerReads
+	f.Reads += f.AnswerReads
+	f.ServerPosts = stats.Ratio(float64(o.after.Posts.Posted-o.before.Posts.Posted), float64(o.after.Posts.Requests-o.before.Posts.Requests))
 	f.PointerHits = stats.Ratio(float64(c.PointerHits), asked)
 	f.PointerInvalid = stats.Ratio(float64(c.PointerInvalid), asked)
 	a := o.answers()

@@ -116,7 +116,7 @@ func columns(t reflect.Type) map[string]reflect.Type {
 // same names and types.
 func TestColumns(t *testing.T) {
 	own := "version dist theta keys shards table items max_bytes hit_rate value_bytes largest_value_bytes pointer_hits pointer_invalid kicks_per_insert" +
-		" stash_items stash_most load_factor answers_checked answers_wrong"
+		" stash_items stash_most load_factor fetch_bytes fetch_retries fetch_always server_posts_per_request cdf_us answers_checked answers_wrong"
 	theirs := columns(reflect.TypeFor[bench.Row]())
 	mine := columns(reflect.TypeFor[Row]())
 	for name, of := range mine {

@@ -23,7 +23,11 @@ func ServerMain(ctx context.Context, in io.Reader, out io.Writer, start StartSer
 					return nil, err
 				}
 				x, err := srv.Index()
-				return State{Usage: u, Index: x}, err
+				state := State{Usage: u, Index: x}
+				if p, ok := srv.(interface{ Posts() Posts }); ok {
+					state.Posts = p.Posts()
+				}
+				return state, err
 			},
 			Close: func() { srv.Close() },
 		}, nil

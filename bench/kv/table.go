@@ -35,7 +35,7 @@ func WriteTable(w io.Writer, rows []Row) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, strings.Join([]string{
 		"scheme", "transport", "shards", "in flight", "ops/s", "(min-max)", "mean us", "p50", "p99", "p99.9", "server CPU", "client CPU",
-		"offloaded", "trips", "reads", "bytes", "restarts", "torn", "hits", "invalid", "kicks", "stash", "load", "wrong", "",
+		"offloaded", "trips", "reads", "in vain", "posts", "bytes", "restarts", "torn", "hits", "invalid", "kicks", "stash", "load", "wrong", "",
 	}, "\t"))
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%s\t%d\t\n",
@@ -80,10 +80,10 @@ func shardsOf(r *Row) string {
 // inside are the columns of figures that only Catfish reports.
 func inside(r *Row) string {
 	if r.Version != "" {
-		return strings.Repeat("-\t", 10) + "-"
+		return strings.Repeat("-\t", 12) + "-"
 	}
-	return fmt.Sprintf("%.1f%%\t%.2f\t%.2f\t%.0f\t%.4f\t%.0f\t%.1f%%\t%.2f%%\t%.3f\t%.0f\t%.2f",
-		100*r.Offload, r.Trips, r.Reads, r.Bytes, r.Restarts, r.Torn, 100*r.PointerHits, 100*r.PointerInvalid,
+	return fmt.Sprintf("%.1f%%\t%.3f\t%.3f\t%.3f\t%.3f\t%.0f\t%.4f\t%.0f\t%.1f%%\t%.2f%%\t%.3f\t%.0f\t%.2f",
+		100*r.Offload, r.Trips, r.Reads, r.AnswersMissed, r.ServerPosts, r.Bytes, r.Restarts, r.Torn, 100*r.PointerHits, 100*r.PointerInvalid,
 		r.Kicks, r.StashMost, r.LoadFactor)
 }
 

@@ -58,9 +58,14 @@ type ClientJob struct {
 	LoadTo      uint64 `json:"load_to"`
 	FirstClient int    `json:"first_client"`
 	Clients     int    `json:"clients"`
-	InFlight    int    `json:"in_flight"`       // per client
-	Batch       int    `json:"batch"`           // keys of a GetMany; 1: by Get
-	Cache       bool   `json:"cache,omitempty"` // a key may have no record
+	InFlight    int    `json:"in_flight"` // per client
+	// Of schemes fetch and literal: see Config.
+	FetchBytes   int  `json:"fetch_bytes,omitempty"`
+	FetchRetries int  `json:"fetch_retries,omitempty"`
+	FetchAlways  bool `json:"fetch_always,omitempty"`
+	Shards       int  `json:"shards,omitempty"`
+	Batch        int  `json:"batch"`           // keys of a GetMany; 1: by Get
+	Cache        bool `json:"cache,omitempty"` // a key may have no record
 
 	Warmup   time.Duration `json:"warmup_ns"`
 	Duration time.Duration `json:"duration_ns"`
@@ -75,6 +80,13 @@ type ClientReady struct {
 type State struct {
 	Usage harness.Usage `json:"usage"`
 	Index Index         `json:"index"`
+	Posts Posts         `json:"posts"`
+}
+
+// Posts count the work requests that a server's processors posted, and the requests of clients.
+type Posts struct {
+	Posted   uint64 `json:"posted"`
+	Requests uint64 `json:"requests"`
 }
 
 // Sample is one client process's measurement.

@@ -48,7 +48,7 @@ func runChild(role child.Role, fault, cpus string) error {
 		return err
 	}
 	open := func(transport string, f bench.Fabric) (rdma.Device, error) {
-		d, err := OpenDevice(transport, f)
+		d, err := bench.OpenDevice(transport, f)
 		return faulty{d, fault}, err
 	}
 	if role == ServerRole {
@@ -418,14 +418,14 @@ func TestPatience(t *testing.T) {
 // A request allocates nothing, so the garbage collector is not measured.
 func TestRequestAllocatesNothing(t *testing.T) {
 	job := serverJob{Op: Read, Transport: "shm", Bytes: 64, Patience: time.Minute}
-	target, err := openTarget(t.Context(), job, OpenDevice)
+	target, err := openTarget(t.Context(), job, bench.OpenDevice)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer target.close()
 	for _, op := range []Op{Read, Write} {
 		v, err := newVerbs(t.Context(), clientJob{Op: op, Transport: "shm", Addr: target.ln.Addr(),
-			Remote: target.mem.Remote(), Bytes: 64, Patience: time.Minute}, OpenDevice)
+			Remote: target.mem.Remote(), Bytes: 64, Patience: time.Minute}, bench.OpenDevice)
 		if err != nil {
 			t.Fatal(err)
 		}

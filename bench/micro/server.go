@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -14,28 +13,11 @@ import (
 	"github.com/catfish-index/catfish/bench"
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/rdma"
-	"github.com/catfish-index/catfish/internal/rdma/ofi"
-	"github.com/catfish-index/catfish/internal/rdma/shm"
-	"github.com/catfish-index/catfish/internal/rdma/soft"
 	"github.com/catfish-index/catfish/internal/rdmaprobe"
 )
 
 // Opener opens the device of a transport.
 type Opener func(transport string, f bench.Fabric) (rdma.Device, error)
-
-// OpenDevice is the Opener of all real transports.
-func OpenDevice(transport string, f bench.Fabric) (rdma.Device, error) {
-	switch transport {
-	case "shm":
-		return shm.Open(shm.Options{})
-	case "soft":
-		return soft.Open(soft.Options{})
-	case "ofi":
-		return ofi.Open(ofi.Options{Provider: f.Provider, Device: f.Device, Addr: f.Addr,
-			Log: slog.New(slog.DiscardHandler)})
-	}
-	return nil, fmt.Errorf("%w: transport %q has no device", harness.ErrConfig, transport)
-}
 
 // initial is the seed of a server's memory at first.
 const initial = 1

@@ -9,8 +9,7 @@ import (
 
 // Beyond the paper: fetched answers of services like Catfish over the same card,
 // and where they pay for its tree. The sizes of fetches, and when clients fall
-// back, are those of the model (sim/kvfetch.go, sim/fetch.go), not of package
-// fastmsg (fetched.go, leave.go, and package fetch); only decides.go has those of a trial.
+// back, are decided by the code of Catfish's client (package internal/fetch).
 
 // Sizes for which no single fetch size is right: half of them are below 150
 // bytes, a hundredth above 2400.
@@ -22,16 +21,20 @@ const (
 // slow varies the time that the server works for a call.
 func (l *lab) slow() Table {
 	t := Table{Name: "service", Title: "A server that takes longer", Columns: []string{
-		"fetch, Mops", "reads in vain", "fetch that falls back, Mops", "reads in vain", "written, %", "written, 8 threads, Mops", "4 threads",
+		"fetch, Mops", "reads in vain", "fetch that falls back, Mops", "reads in vain", "written, %", "fetch that compares, Mops", "its written, %",
+		"written, 8 threads, Mops", "4 threads",
 	}, Text: []string{
-		"8 server threads, event-driven, 35 client threads, clients choose how much they fetch. \"Falls back\": after five" +
-			" fetches in vain a client asks for an answer that is written; after two such calls in a row all of its answers are, until one" +
-			" comes as fast as the fetches would have. That is not what Catfish's clients do, which compare what calls take in both ways (see below). \"Written\": requests the same, every answer written, without waiting for completions.",
+		fmt.Sprintf("8 server threads, event-driven, 35 client threads, clients choose how much they fetch. \"Falls back\": after five"+
+			" fetches in vain a client has that answer and those of the moment written. \"Compares\": Catfish's client, which also leaves fetching if more than an eighth of"+
+			" its answers is late, and compares what calls take in both ways; the last %d of %d calls of each client. \"Written\": requests the same, every answer written, without waiting for completions.", shownCalls, settlesIn),
+		"**Clients that compare end in the worse way here**, where the server is quick: threads that write wait for the card, so a trial of a few clients makes" +
+			" the answers of all others late, these leave fetching, and a trial of fetched answers ends at the second late one. The tree's searches (below) do not show that.",
 	}}
-	units := []string{"Mops", "a call", "Mops", "a call", "%", "Mops", "Mops"}
+	units := []string{"Mops", "a call", "Mops", "a call", "%", "Mops", "%", "Mops", "Mops"}
 	for _, ns := range []float64{250, 500, 1000, 2000, 4000, 8000, 16000} {
-		f, h := l.run(at(fetched.taking(ns), 8, 35)), l.run(at(hybrid.taking(ns), 8, 35))
-		t.row(fmt.Sprintf("%g us", ns/1e3), units, f.Mops, f.WastedReads, h.Mops, h.WastedReads, 100*h.Written,
+		f := l.run(at(fetched.taking(ns), 8, 35))
+		h, c := l.run(at(hybrid.taking(ns), 8, 35)), l.run(at(compares.taking(ns), 8, 35).settled(f.MeanUs))
+		t.row(fmt.Sprintf("%g us", ns/1e3), units, f.Mops, f.WastedReads, h.Mops, h.WastedReads, 100*h.Written, c.Mops, 100*c.Written,
 			l.run(at(written.taking(ns), 8, 35)).Mops, l.run(at(written.taking(ns), 4, 35)).Mops)
 	}
 	return t
@@ -41,18 +44,39 @@ func (l *lab) slow() Table {
 func (l *lab) fetchSizes() Table {
 	t := Table{Name: "fetch", Title: "How much to fetch", Columns: []string{"Mops", "mean us", "trips", "link out, %", "bytes of a first fetch"},
 		Text: []string{fmt.Sprintf("8 server threads, 35 client threads, answers of 1 to %d bytes with a median of 150. A client that chooses"+
-			" knows the sizes that it saw, and what an operation and a byte take of the server's card. Catfish's client knows no card: it doubles what it"+
-			" fetches after a read that was filled and takes an eighth off after others. It was not simulated.", mixedMax)}}
+			" is Catfish's: it knows no card, fetches half as much again after a read that was too short, and an eighth less after others."+
+			" \"Calibrated\" is the size that RFP's procedure gives (section 3.2 of its successor; `catfish bench rfp --calibrate`).", mixedMax)}}
 	units := []string{"Mops", "us", "a call", "%", "bytes"}
-	for _, bytes := range []int{64, 256, 512, 1024, 4096, 0} {
+	show := func(what string, bytes int) {
 		r := l.run(at(fetched.fetching(bytes), 8, 35).sizes(l.mixed))
-		what := fmt.Sprintf("%d bytes", bytes)
-		if bytes == 0 {
-			what = "chosen"
-		}
 		t.row(what, units, r.Mops, r.MeanUs, r.Trips, 100*r.Out, r.FetchBytes)
 	}
+	for _, bytes := range []int{64, 256, 512, 1024, 4096} {
+		show(fmt.Sprintf("%d bytes", bytes), bytes)
+	}
+	show("calibrated", l.calibrated(l.mixed))
+	show("chosen", 0)
 	return t
+}
+
+// calibrated is the calibrated size for results by a law.
+func (l *lab) calibrated(law *sim.LogNormal) int {
+	if l.err != nil {
+		return 0
+	}
+	const calls = 500
+	var samples []Sample
+	for bytes := law.Min; len(samples) < calls; bytes++ {
+		for len(samples) < calls && 1-law.Above(bytes) >= (float64(len(samples))+0.5)/calls {
+			samples = append(samples, Sample{Bytes: bytes, WorkNs: getNs})
+		}
+	}
+	c, err := Calibrate(l.ctx, l.cl, l.seed, samples)
+	if err != nil {
+		l.err = err
+		return 0
+	}
+	return c.Chosen.FetchBytes
 }
 
 // sleeping compares workers that poll, sleep after a while, or sleep at once.
@@ -176,7 +200,7 @@ func (l *lab) trees() []Table {
 	}
 	t[0].Text = []string{
 		fmt.Sprintf("Real searches of a tree of %d objects, by `bench sim` with scheme `fetch`: event-driven workers leave answers in the"+
-			" server's memory, in lines of 64 bytes with the call's number in each; clients fetch all answers that are not late, choose how much they fetch by the rule of the model (above) and have one answer written after"+
+			" server's memory, in lines of 64 bytes with the call's number in each; clients fetch all answers that are not late, choose how much they fetch as above, and have one answer written after"+
 			" five fetches in vain. On this card fetching pays as soon as more threads can answer than may write (16 workers). 112 clients"+
 			" contend at their own cards; where some of their answers are written, both ways together have the most.", treeObjects),
 	}

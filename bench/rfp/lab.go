@@ -29,12 +29,15 @@ type point struct {
 	dist             ycsb.Dist
 	law              *sim.LogNormal // instead of value
 	long             bool           // enough for shares of a thousandth
+	settles          time.Duration  // a call's time, for clients that compare: see settled
 }
 
 const (
 	shortRun = 8 * time.Millisecond
 	longRun  = 60 * time.Millisecond
 	warmup   = 2 * time.Millisecond
+	// settlesIn is after how many calls clients that compare are taken to have settled.
+	settlesIn = 3000
 )
 
 // at is the paper's usual workload: 95 % GETs, values of 32 bytes, uniform keys.
@@ -53,7 +56,14 @@ func (p point) gets(percent int) point       { p.get = percent; return p }
 func (p point) values(bytes int) point       { p.value = bytes; return p }
 func (p point) zipf() point                  { p.dist = ycsb.Zipfian; return p }
 func (p point) sizes(l *sim.LogNormal) point { p.law = l; return p }
-func (p point) longer() point                { p.long = true; return p }
+
+// settled measures shownCalls of each client, after settlesIn-shownCalls of some us each.
+func (p point) settled(us float64) point {
+	p.settles = time.Duration(us * 1e3)
+	return p
+}
+
+func (p point) longer() point { p.long = true; return p }
 
 func (p point) fetching(bytes int) point {
 	p.service = p.service.fetching(bytes)
@@ -75,6 +85,9 @@ func (l *lab) run(p point) *sim.KVResult {
 	}
 	if p.long {
 		cfg.Duration = longRun
+	}
+	if p.settles > 0 {
+		cfg.Warmup, cfg.Duration = (settlesIn-shownCalls)*p.settles, max(shownCalls*p.settles, time.Millisecond)
 	}
 	r, err := sim.RunKV(l.ctx, cfg)
 	if err != nil {

@@ -154,12 +154,13 @@ func (l *lab) values() Table {
 		r.add(fmt.Sprintf("Jakiro, fetches of 132, values of %d", bytes), "Mops", 5.5,
 			l.run(jakiroPeak.values(bytes).fetching(132)).Mops, Follows, "")
 	}
-	r.add("ServerReply, 12 server threads, values of 512", "Mops", 2.1, l.run(at(serverReply, 12, 28).values(512)).Mops, Predicted,
-		"ServerReply with 12 threads: by table I eight threads send less than four, and so the model's twelve less than eight. The"+
-			" paper prints 2.1 for twelve with values of 512 bytes. So its threads there do not contend as those of table I do, perhaps"+
-			" because larger writes are not inlined; the paper gives no number for that.")
+	r.add("ServerReply, 12 server threads, values of 512", "Mops", 2.1, l.run(at(serverReply, 12, 28).values(512)).Mops, Seen, "")
 	return Table{Name: r.name, Title: "Size of values", Values: r.all, Text: []string{
 		"\"-32 %\" of 5.5 is 3.74. At 1024 bytes the link is full.",
+		fmt.Sprintf("ServerReply with 12 threads: by table I eight threads send less than four, since inlined writes are posted under a lock of the process. Answers of more"+
+			" than %d bytes are not: the card's user-space driver rings a doorbell for them, without that lock (libmlx4, mlx4_post_send), and so twelve threads have what the card"+
+			" starts. Reads take the lock, whatever their size, and so 112 clients contend. That was looked up after the number was seen: with the lock for all answers it is %s.",
+			blueFlameBytes, number(l.run(at(locked(serverReply), 12, 28).values(512)).Mops)),
 	}}
 }
 
@@ -187,29 +188,6 @@ func (l *lab) texts() Table {
 	return Table{Name: r.name, Title: "Texts of Weibo", Values: r.all, Text: []string{
 		"Sizes by a logarithmic normal law from 1 to 899 bytes, keys drawn uniformly from 128 million.",
 	}}
-}
-
-// curves has the values between the paper's points.
-func (l *lab) curves() Table {
-	t := Table{Name: "clients", Title: "By client threads", Columns: []string{
-		"Jakiro, Mops", "mean us", "ServerReply, Mops", "mean us",
-	}, Text: []string{"4 and 6 server threads. The paper prints 35, 28 and 112 of these."}}
-	for _, n := range []int{7, 14, 21, 28, 35, 49, 70, 112} {
-		j, s := l.run(at(jakiro, 4, n)), l.run(at(serverReply, 6, n))
-		t.row(fmt.Sprint(n), []string{"Mops", "us", "Mops", "us"}, j.Mops, j.MeanUs, s.Mops, s.MeanUs)
-	}
-	return t
-}
-
-func (l *lab) threads() Table {
-	t := Table{Name: "threads", Title: "By server threads", Columns: []string{
-		"Jakiro, Mops", "trips", "ServerReply, Mops", "out-bound alone, Mops",
-	}, Text: []string{"35 and 28 client threads. The paper's peaks are at 4 and 6."}}
-	for _, n := range []int{1, 2, 3, 4, 5, 6, 8, 12, 16} {
-		j, s := l.run(at(jakiro, n, 35)), l.run(at(serverReply, n, 28))
-		t.row(fmt.Sprint(n), []string{"Mops", "", "Mops", "Mops"}, j.Mops, j.Trips, s.Mops, l.outbound(n, 7, 32))
-	}
-	return t
 }
 
 // row adds a row of a table that compares nothing.

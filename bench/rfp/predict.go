@@ -36,6 +36,7 @@ var parts = []part{
 	{"card", one((*lab).card)}, {"peaks", one((*lab).peaks)}, {"latencies", one((*lab).latencies)},
 	{"shares", one((*lab).shares)}, {"values", one((*lab).values)}, {"skew", one((*lab).skew)},
 	{"texts", one((*lab).texts)}, {"clients", one((*lab).curves)}, {"threads", one((*lab).threads)},
+	{"inbound", one((*lab).inboundByClients)}, {"sizes", one((*lab).bySize)}, {"skewshares", one((*lab).skewShares)}, {"cdf", one((*lab).cdf)},
 	{"service", one((*lab).slow)}, {"fetch", one((*lab).fetchSizes)}, {"events", one((*lab).sleeping)},
 	{"tree", (*lab).trees},
 }
@@ -102,9 +103,8 @@ const about = `# RFP's numbers, simulated
 https://arxiv.org/abs/1512.07805) leaves answers in the server's memory and lets clients
 read them. Here are its printed numbers beside those of a model of its cluster
 (` + "`bench/sim/clusters/connectx3.toml`" + `), and what the model says about fetched answers
-for services like Catfish. **The model's clients are not Catfish's** where they choose how much
-they fetch and when they fall back: theirs know what an operation and a byte cost the card.
-Only the comparison of both ways is Catfish's own code. What the parameters mean, and what
+for services like Catfish. Clients that choose how much they fetch, fall back or compare both
+ways do it by Catfish's own code (` + "`internal/fetch`" + `). What the parameters mean, and what
 could not be reproduced, is in [rfp.md](rfp.md).
 
 *fitted*: a parameter was chosen so that it comes out; *given*: it is a parameter; *follows*:

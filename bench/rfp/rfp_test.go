@@ -98,13 +98,35 @@ func TestOrderings(t *testing.T) {
 		value(t, p, "threads", "16", "ServerReply, Mops"); best < few || best < many {
 		t.Errorf("ServerReply with 4, 6, 16 threads: %.2f, %.2f, %.2f Mops", few, best, many)
 	}
+	// Reads by many clients contend, as Jakiro's do; answers that are not inlined do not.
+	if few, many := value(t, p, "inbound", "35", "in-bound, Mops"), value(t, p, "inbound", "112", "in-bound, Mops"); many > 0.7*few {
+		t.Errorf("reads of 35 and 112 client threads: %.2f and %.2f Mops", few, many)
+	}
+	for _, system := range []string{"12 threads", "RDMA-Memcached, Mops"} {
+		if short, long := value(t, p, "sizes", "128 bytes", system), value(t, p, "sizes", "256 bytes", system); long < 1.3*short {
+			t.Errorf("%s, answers that are inlined and that are not: %.2f and %.2f Mops", system, short, long)
+		}
+	}
+	for _, system := range []string{"Jakiro, us", "ServerReply, us", "RDMA-Memcached, us"} {
+		last := 0.0
+		for _, share := range []string{"1 %", "5 %", "25 %", "50 %", "75 %", "99 %", "99.9 %"} {
+			if us := value(t, p, "cdf", share, system); us < last {
+				t.Errorf("%s: %s of the calls have at most %.2f us, fewer %.2f", system, share, us, last)
+			} else {
+				last = us
+			}
+		}
+	}
+	if puts, gets := value(t, p, "skewshares", "5 %", "RDMA-Memcached, Mops"), value(t, p, "skewshares", "95 %", "RDMA-Memcached, Mops"); puts > gets/2 {
+		t.Errorf("RDMA-Memcached with 5 and 95 %% GETs: %.2f and %.2f Mops", puts, gets)
+	}
 	// Fetches from a slow server find no answer; falling back ends them.
 	if vain, back := value(t, p, "service", "16 us", "reads in vain"), value(t, p, "service", "16 us", "written, %"); vain < 10 || back < 95 {
 		t.Errorf("16 us: %.1f reads in vain, %.0f %% written", vain, back)
 	}
 	chosen := value(t, p, "fetch", "chosen", "Mops")
 	for _, bytes := range []string{"64", "256", "512", "1024", "4096"} {
-		if fixed := value(t, p, "fetch", bytes, "Mops"); fixed > 1.01*chosen {
+		if fixed := value(t, p, "fetch", bytes, "Mops"); fixed > 1.1*chosen {
 			t.Errorf("fetches of %s bytes: %.2f Mops, chosen ones %.2f", bytes, fixed, chosen)
 		}
 	}
@@ -139,7 +161,7 @@ func TestDecides(t *testing.T) {
 		}
 	}
 	for _, d := range decidedServers {
-		if by := value(t, p, "tree-decides", d.String(), "by the better of both"); by < 0.95 {
+		if by := value(t, p, "tree-decides", d.String(), "by the better of both"); by < 0.85 {
 			t.Errorf("%v: %.2f times the better of both ways", d, by)
 		}
 	}

@@ -2,6 +2,7 @@ package rfp
 
 import (
 	"github.com/catfish-index/catfish/bench/sim"
+	ways "github.com/catfish-index/catfish/internal/fetch"
 )
 
 // A service is a scheme and the costs of its operations.
@@ -27,30 +28,43 @@ const (
 	putLockNs   = 2_600
 )
 
+// blueFlameBytes is up to how many bytes an answer is posted under a lock that all threads share. The card's user-space driver
+// copies work requests of inlined writes and of reads into the card's BlueFlame page, if they have
+// at most 256 bytes, under one lock of the process; for all others it rings a doorbell, without a lock (libmlx4, qp.c,
+// mlx4_post_send). 36 of the 256 bytes are the work request's own.
+const blueFlameBytes = 220
+
 var plain = sim.KVCosts{GetNs: getNs, PutNs: putNs, TicksPerS: ticksPerS, TickNs: tickNs}
 
 // The services of the paper. Threads of a server that writes answers wait for
 // the completion: so do those of its table I, see clusters/connectx3.toml.
 var (
 	jakiro      = service{sim.KVScheme{Name: "Jakiro", FetchBytes: 36}, plain}
-	serverReply = service{sim.KVScheme{Name: "ServerReply", Written: true, Waits: true}, plain}
+	serverReply = service{sim.KVScheme{Name: "ServerReply", Written: true, Waits: true, Inlines: blueFlameBytes}, plain}
 	memcached   = service{
-		sim.KVScheme{Name: "RDMA-Memcached", Written: true, Waits: true, ByClient: true, Locks: true},
+		sim.KVScheme{Name: "RDMA-Memcached", Written: true, Waits: true, ByClient: true, Locks: true, Inlines: blueFlameBytes},
 		sim.KVCosts{GetNs: memcachedNs, PutNs: memcachedNs, PutLockNs: putLockNs, TicksPerS: ticksPerS, TickNs: tickNs},
 	}
 )
 
 // Services like Catfish: idle workers sleep, clients choose the size of a
 // fetch; written answers go out without waiting for completions. Choice and
-// fall-back are the model's: see beyond.go.
+// fall-back are the code of Catfish's client, package internal/fetch.
 var (
-	fetched = service{sim.KVScheme{Name: "fetch", Events: true}, plain}
-	hybrid  = service{sim.KVScheme{Name: "fetch, falls back", Events: true, FallBack: 5}, plain}
-	written = service{sim.KVScheme{Name: "written", Events: true, Written: true}, plain}
+	fetched  = service{sim.KVScheme{Name: "fetch", Events: true}, plain}
+	hybrid   = service{sim.KVScheme{Name: "fetch, falls back", Events: true, FallBack: ways.Retries}, plain}
+	compares = service{sim.KVScheme{Name: "fetch, compares", Events: true, FallBack: ways.Retries, Compares: true}, plain}
+	written  = service{sim.KVScheme{Name: "written", Events: true, Written: true}, plain}
 )
 
 func (v service) fetching(bytes int) service {
 	v.scheme.FetchBytes = bytes
+	return v
+}
+
+// locked posts all answers under the lock.
+func locked(v service) service {
+	v.scheme.Inlines = 0
 	return v
 }
 

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"math"
-	"time"
 
 	ways "github.com/catfish-index/catfish/internal/fetch"
 	"github.com/catfish-index/catfish/internal/policy"
@@ -17,21 +16,16 @@ import (
 //	request --> acknowledged --> fetch --> there? no --> fetch again
 //	                                       whole? no --> fetch the rest
 //
-// After fetchTries fetches that find no answer the client asks for a written
-// answer (see mover). Each client also compares fetched and written answers by
-// the time of its calls, with the rule of package fastmsg itself (package
-// trial); Config.FetchAll leaves that out. A change takes effect for calls
-// that begin after it; the cost of announcing it is not modelled.
-
-// fetchTries: RFP's successor falls back after five (EuroSys 2017).
-const fetchTries = 5
+// How much is fetched, when the client asks for a written answer, and which way it
+// prefers is decided by the code of Catfish's client (package internal/fetch);
+// Config.FetchAll leaves out the comparison of both ways. A change takes effect for
+// calls that begin after it; the cost of announcing it is not modelled.
 
 // fetch is the fetching state of a call. It is nil for calls of other schemes:
 // methods accept nil.
 type fetch struct {
-	rule   *ways.Rule // of its client; nil: none
-	mover  mover
-	size   fetchSize
+	client *fetcher // that of its client
+	tries  ways.Tries
 	number uint16 // of the call
 
 	ready   bool // the answer is at the server
@@ -43,8 +37,8 @@ type fetch struct {
 	written bool // a written answer arrived meanwhile
 	rest    bool // the in-flight fetch is of the second part
 	bytes   float64
+	has     int // bytes of the answer that the first part had
 	made    uint64
-	posted  int64
 }
 
 func (f *fetch) begin() {
@@ -52,12 +46,10 @@ func (f *fetch) begin() {
 		return
 	}
 	f.number++
-	f.ready, f.wants, f.made = false, f.mover.writes || f.ruledOut(), 0
+	f.tries.Found()
+	f.ready, f.wants, f.made = false, !f.client.leaves, 0
 	f.under, f.asking, f.sampled, f.here, f.written, f.rest = false, false, false, false, false, false
 }
-
-// ruledOut reports whether the rule wants answers written.
-func (f *fetch) ruledOut() bool { return f.rule != nil && f.rule.Second() }
 
 func (f *fetch) callNumber() uint16 {
 	if f == nil {
@@ -94,7 +86,6 @@ func (s *sim) fetchAsked(id uint32) {
 	if c.fetch == nil {
 		return
 	}
-	c.fetch.mover.asked = s.now
 	if c.fetch.wants {
 		return
 	}
@@ -149,6 +140,9 @@ func (s *sim) fetchRan(id uint32) {
 	}
 	f.here = false
 	whole := s.fetchedBytes(c)
+	if !f.asking && f.sampled {
+		f.client.brought(int(f.bytes), int(whole)-f.has)
+	}
 	switch {
 	case f.asking: // A fetch follows this request.
 		f.asking = false
@@ -165,7 +159,10 @@ func (s *sim) fetchRan(id uint32) {
 		s.leave(c)
 		return
 	default:
-		f.asking = f.mover.vain(fetchTries)
+		if f.tries.Vain(); f.tries.Late() {
+			f.asking = true
+			f.client.late()
+		}
 	}
 	s.step(id) // Post it.
 }
@@ -185,14 +182,14 @@ func (s *sim) fetchPost(id uint32) {
 	case f.asking:
 		bytes = kvSwitchBytes
 	case f.rest:
-		f.bytes = s.fetchedBytes(c) - f.bytes
+		f.has = int(f.bytes)
+		f.bytes = float64(f.client.read(int(s.fetchedBytes(c)) - f.has))
 		s.n.reads++
 	default:
-		f.bytes = float64(f.size.bytes)
+		f.has, f.bytes = 0, float64(f.client.read(0))
 		s.n.reads++
 	}
 	f.made++
-	f.posted = s.now
 	s.schedule(ns(s.machines[c.machine].card.start(s.now, bytes))+int64(s.latency), evFetch, id, 0)
 	s.leave(c)
 }
@@ -229,8 +226,6 @@ func (s *sim) fetchBack(id uint32) {
 	bytes := f.bytes
 	if f.asking {
 		bytes = ackBytes
-	} else {
-		f.mover.fetched(s.now - f.posted)
 	}
 	s.schedule(ns(s.machines[c.machine].card.receive(s.now, bytes)), evFetchHere, id, 0)
 }
@@ -241,26 +236,11 @@ func (s *sim) fetchOver(c *call) {
 	if f == nil || c.way != policy.FastMessaging {
 		return
 	}
-	f.size.note(&s.host(c).card, int(s.fetchedBytes(c)))
 	if f.wants {
 		s.n.written++
 	}
-	r := f.rule
-	if r == nil {
-		f.mover.over(s.now, fetchTries)
-		return
-	}
-	trials, moves := r.Trials(), r.Moves()
-	late := f.mover.tried >= fetchTries
-	f.mover.tried = 0
-	if late {
-		r.Late()
-	} else if !f.wants {
-		r.InTime()
-	}
-	if !r.Rests() && r.Ended(time.Duration(c.began), time.Duration(s.now), int(s.answerBytes(c)), s.cfg.InFlight) {
-		r.Started(time.Duration(s.now))
-	}
-	s.n.trials += r.Trials() - trials
-	s.n.moves += r.Moves() - moves
+	f.client.ended(int64(c.began), int(s.answerBytes(c)), s.cfg.InFlight)
+	counts := &f.client.counts
+	s.n.trials += counts.Trials.Swap(0)
+	s.n.moves += counts.Moves.Swap(0)
 }

@@ -31,8 +31,8 @@ func TestFetchObeysLittlesLaw(t *testing.T) {
 			if again := fetchRun(t, cl, "fetch", "1e-2", 40, inserts); !reflect.DeepEqual(r, again) {
 				t.Errorf("two runs differ:\n%+v\n%+v", r, again)
 			}
-			// If the server is slow, clients do not fetch.
-			if request == 50e3 && r.Reads > 1 || request == 500 && (r.Reads < 1 || r.Trips < 2) {
+			// If the server is slow, every second call is late, and the others are written.
+			if request == 50e3 && (r.Reads > 3.5 || r.Written < 0.95) || request == 500 && (r.Reads < 1 || r.Trips < 2) {
 				t.Errorf("%v ns, %d %% inserts: %.2f reads a search, %.2f trips", request, inserts, r.Reads, r.Trips)
 			}
 		}
@@ -44,10 +44,10 @@ func TestFetchObeysLittlesLaw(t *testing.T) {
 func TestFetchStartsNothing(t *testing.T) {
 	run := func(scheme string, out float64) *Result {
 		cl := openCluster(t, "connectx3")
-		cl.Server.NIC.OutMops, cl.Server.RequestNs = out, 100
+		cl.Server.NIC.OutMops, cl.Server.RequestNs, cl.Server.SpinNs = out, 100, 1e9
 		return fetchRun(t, cl, scheme, "1e-5", 8, 0)
 	}
-	if a, b := run("fetch", 2), run("fetch", 0.01); !reflect.DeepEqual(a, b) {
+	if a, b := run("fetch", 2), run("fetch", 0.01); a.OpsPerS != b.OpsPerS || a.MeanUs != b.MeanUs || a.Written+b.Written != 0 {
 		t.Errorf("fetched answers wait for operations that the server starts:\n%+v\n%+v", a, b)
 	}
 	if a, b := run("fast", 2), run("fast", 0.01); b.OpsPerS > a.OpsPerS/2 {
@@ -119,7 +119,7 @@ func TestFetchDecides(t *testing.T) {
 		if x.fetched && r.Written > 0.5 || !x.fetched && r.Written < 0.9 {
 			t.Errorf("%+v: %.3f of the answers are written", x, r.Written)
 		}
-		if limit := uint64(x.clients / 2); r.Moves > limit {
+		if limit := uint64(2 * x.clients / 3); r.Moves > limit {
 			t.Errorf("%+v: %d moves of %d clients in 1000 calls each, want at most %d", x, r.Moves, x.clients, limit)
 		}
 		if r.Trials == 0 {

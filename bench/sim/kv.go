@@ -36,6 +36,9 @@ type KVScheme struct {
 	// Waits: a thread that writes an answer waits for the completion before it
 	// takes the next request, as the threads of RFP's table I do.
 	Waits bool
+	// Inlines, if above 0: threads post answers of more bytes without the lock of the doorbell, so
+	// these do not contend (posts.go).
+	Inlines int
 	// ByClient: a client's requests go to one thread. Otherwise the key decides
 	// (EREW).
 	ByClient bool
@@ -43,9 +46,10 @@ type KVScheme struct {
 	Locks bool
 	// Events: idle threads sleep, as Catfish's do; otherwise they poll.
 	Events bool
-	// FallBack: an answer is written after this many fetches that found none;
-	// 0: never.
+	// FallBack: an answer is written after this many fetches that found none; 0: never.
 	FallBack int
+	// Compares, with FallBack: clients compare fetched with written answers, as Catfish's do.
+	Compares bool
 	// FetchBytes of a first fetch (RFP's RFS); 0: the client chooses by the sizes
 	// that it has seen.
 	FetchBytes int
@@ -121,6 +125,7 @@ func (c *KVConfig) Validate() error {
 		harness.CheckRange("client threads", c.Clients, 1, maxKVThreads),
 		harness.CheckRange("share of GETs in percent", c.GetPercent, 0, 100),
 		harness.CheckRange("bytes of a fetch", c.Scheme.FetchBytes, 0, maxMicroBytes),
+		harness.CheckRange("bytes that are inlined", c.Scheme.Inlines, 0, maxMicroBytes),
 		harness.CheckRange("fetches in vain", c.Scheme.FallBack, 0, 1<<20),
 	); err != nil {
 		return err

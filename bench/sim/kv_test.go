@@ -55,7 +55,7 @@ func TestKVDeterminism(t *testing.T) {
 // Little's law holds for every scheme: no call is lost, none counts twice.
 func TestKVObeysLittlesLaw(t *testing.T) {
 	hybrid := testFetch
-	hybrid.FallBack = 2
+	hybrid.FallBack, hybrid.Compares = 2, true
 	locks := KVScheme{Name: "locks", Written: true, Waits: true, ByClient: true, Locks: true}
 	for _, s := range []KVScheme{testJakiro, testReply, testFetch, hybrid, locks} {
 		for _, service := range []float64{250, 3000, 20e3} {
@@ -93,12 +93,12 @@ func TestKVOrderings(t *testing.T) {
 	slow := kvConfig(t, testJakiro, 4, 35)
 	slow.Costs.GetNs = 8e3
 	never, back := runKV(t, slow), slow
-	back.Scheme.FallBack = 5
+	back.Scheme.FallBack, back.Scheme.Compares = 5, true
 	hybrid := runKV(t, back)
 	if never.WastedReads < 5 || hybrid.WastedReads > never.WastedReads/4 || hybrid.Written < 0.9 {
 		t.Errorf("a slow server: %.1f reads in vain, %.1f with falling back, %.0f %% written", never.WastedReads, hybrid.WastedReads, 100*hybrid.Written)
 	}
-	back.Costs.GetNs = 250
+	back.Costs.GetNs, back.Scheme.Compares = 250, false
 	if r := runKV(t, back); r.Written > 0.01 {
 		t.Errorf("a fast server: %.1f %% written", 100*r.Written)
 	}
@@ -117,7 +117,7 @@ func TestKVTicks(t *testing.T) {
 	}
 }
 
-// A client that chooses is nearly as fast as with the best fixed size.
+// A client that chooses without knowing the card is nearly as fast as with the best fixed size.
 func TestKVFetchSize(t *testing.T) {
 	law, err := NewLogNormal(5, 1.2, 1, 8000)
 	if err != nil {
@@ -134,18 +134,8 @@ func TestKVFetchSize(t *testing.T) {
 			if r.FetchBytes < 128 || r.FetchBytes > 1024 {
 				t.Errorf("fetches of %.0f bytes", r.FetchBytes)
 			}
-		case r.Mops > 1.02*best:
+		case r.Mops > 1.1*best:
 			t.Errorf("fetches of %d bytes: %.2f million/s, chosen ones %.2f", bytes, r.Mops, best)
-		}
-	}
-	c := newCard(openCluster(t, "connectx3").Server.NIC, 1)
-	for _, bytes := range []int{2, 36, 64, 65, 500} {
-		f := newFetchSize()
-		for range 2000 {
-			f.note(&c, bytes)
-		}
-		if want := (bytes + 63) / 64 * 64; f.bytes != want {
-			t.Errorf("answers of %d bytes: fetches of %d, want %d", bytes, f.bytes, want)
 		}
 	}
 }

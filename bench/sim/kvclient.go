@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	ways "github.com/catfish-index/catfish/internal/fetch"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
 
@@ -26,8 +27,10 @@ type kvClient struct {
 	call    uint16 // number of the call: an answer that was fetched may also be written
 	began   int64
 	trips   int
-	asks    int // bytes of the in-flight read
-	size    fetchSize
+	asks    int      // bytes of the in-flight read
+	has     int      // bytes of the answer that earlier reads have brought
+	fetcher *fetcher // nil: answers are written
+	tries   ways.Tries
 
 	thread  uint32 // of the server
 	get     bool
@@ -43,9 +46,6 @@ type kvClient struct {
 	key          uint32 // with KVScheme.Pointers
 	pointer      uint32 // in use, or taken with the answer
 	pointerBytes int
-
-	posted int64 // when the in-flight operation was posted
-	mover  mover // with KVScheme.FallBack
 }
 
 // requestBytes and answerBytes are those of the current call.
@@ -70,7 +70,8 @@ func (s *kvSim) begin(id uint32) {
 	op := c.ops.Next()
 	hash := hashOf(&op.Key)
 	c.began, c.trips, c.get = s.now, 0, op.Kind == ycsb.Read
-	c.ready, c.sampled, c.arrived, c.wants = false, false, false, s.cfg.Scheme.Written || c.mover.writes
+	c.ready, c.sampled, c.arrived, c.wants = false, false, false, c.fetcher == nil || !c.fetcher.leaves
+	c.tries.Found()
 	c.call++
 	c.value = s.cfg.Sizes.of(hash * 0xbf58476d1ce4e5b9)
 	switch {
@@ -93,7 +94,7 @@ func (s *kvSim) begin(id uint32) {
 // post schedules a thread's work of posting an operation.
 func (s *kvSim) post(id uint32, p kvPhase) {
 	c := &s.clients[id]
-	c.phase, c.posted = p, s.now
+	c.phase = p
 	c.trips++
 	at := s.cl.Client.PostNs + s.machines[c.machine].posts.move(id)
 	s.schedule(s.now+ns(at), kvPost, id, 0)
@@ -109,17 +110,15 @@ func (s *kvSim) posted(id uint32) {
 	case kvSwitching:
 		bytes = kvSwitchBytes
 	case kvFetching:
-		if c.asks = s.cfg.Scheme.FetchBytes; c.asks == 0 {
-			c.asks = c.size.bytes
-		}
+		c.asks, c.has = c.fetcher.read(0), 0
 		s.n.fetches++
 		s.n.fetched += uint64(c.asks)
 		bytes = readRequestBytes
 	case kvReading:
 		c.asks, bytes = c.itemBytes(), readRequestBytes
 	case kvRest:
-		c.asks = c.answerBytes() - c.asks
-		bytes = readRequestBytes
+		c.has = c.asks
+		c.asks, bytes = c.fetcher.read(c.answerBytes()-c.has), readRequestBytes
 	}
 	out := s.machines[c.machine].start(s.now, float64(bytes))
 	s.schedule(ns(out)+s.far, kvThere, id, 0)
@@ -175,7 +174,6 @@ func (s *kvSim) complete(id uint32) {
 	c := &s.clients[id]
 	switch c.phase {
 	case kvRequesting:
-		c.mover.asked = s.now
 		if c.wants {
 			s.wait(id)
 		} else {
@@ -186,9 +184,9 @@ func (s *kvSim) complete(id uint32) {
 		// server will find the switch.
 		s.post(id, kvFetching)
 	case kvFetching:
-		c.mover.fetched(s.now - c.posted)
 		s.fetchedOnce(id)
 	case kvRest:
+		c.fetcher.brought(c.asks, c.answerBytes()-c.has)
 		s.finish(id)
 	case kvReading:
 		s.itemRead(id)
@@ -199,6 +197,7 @@ func (s *kvSim) complete(id uint32) {
 func (s *kvSim) fetchedOnce(id uint32) {
 	c := &s.clients[id]
 	if c.sampled {
+		c.fetcher.brought(c.asks, c.answerBytes())
 		if c.answerBytes() <= c.asks {
 			s.finish(id)
 		} else {
@@ -207,10 +206,12 @@ func (s *kvSim) fetchedOnce(id uint32) {
 		return
 	}
 	s.n.inVain++
+	c.tries.Vain()
 	switch {
 	case c.wants:
 		s.wait(id)
-	case c.mover.vain(s.cfg.Scheme.FallBack):
+	case c.tries.Late():
+		c.fetcher.late()
 		s.post(id, kvSwitching)
 	default:
 		s.post(id, kvFetching)
@@ -261,9 +262,8 @@ func (s *kvSim) finish(id uint32) {
 	if c.trips > 2 {
 		s.n.longer = append(s.n.longer, longerCall{c.trips, took})
 	}
-	if c.size.seen != nil {
-		c.size.note(s.host(c.thread), c.answerBytes())
+	if c.tries.Limit > 0 {
+		c.fetcher.ended(c.began, c.answerBytes(), 0)
 	}
-	c.mover.over(s.now, s.cfg.Scheme.FallBack)
 	s.schedule(s.now+ns(s.cl.Client.ThinkNs), kvThought, id, 0)
 }

@@ -97,8 +97,9 @@ func newKVSim(cfg *KVConfig) (*kvSim, error) {
 			return nil, err
 		}
 		c.ops, c.machine = ops, uint32(i%n)
-		if !cfg.Scheme.Written && cfg.Scheme.FetchBytes == 0 {
-			c.size = newFetchSize()
+		if !cfg.Scheme.Written {
+			c.fetcher = newFetcher(cfg.Scheme.FetchBytes, !cfg.Scheme.Compares, cfg.Seed+uint64(i), &s.now)
+			c.tries.Limit = cfg.Scheme.FallBack
 		}
 		s.schedule(rng.Int64N(1e4), kvThought, uint32(i), 0)
 	}

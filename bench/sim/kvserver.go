@@ -99,9 +99,17 @@ func (s *kvSim) done(at uint32) {
 
 // send posts an answer, after other work.
 func (s *kvSim) send(at uint32, after float64) {
-	takes := after + s.cl.Client.PostNs + s.host(at).posts.move(s.poster(at))
+	takes := after + s.cl.Client.PostNs
+	if s.locks(at) {
+		takes += s.host(at).posts.move(s.poster(at))
+	}
 	s.n.busyNs += takes
 	s.schedule(s.now+ns(takes), kvReply, at, 0)
+}
+
+// locks reports whether the thread's answer is posted under the doorbell's lock.
+func (s *kvSim) locks(at uint32) bool {
+	return s.cfg.Scheme.Inlines == 0 || s.threads[at].answer <= s.cfg.Scheme.Inlines
 }
 
 // reply: a written answer is at the server's card.
@@ -113,7 +121,11 @@ func (s *kvSim) reply(at uint32) {
 	s.n.written++
 	s.n.posts++
 	card := s.host(at)
-	out := ns(card.start(s.now, float64(t.answer))) + s.far
+	start := card.start
+	if !s.locks(at) {
+		start = card.startAlone
+	}
+	out := ns(start(s.now, float64(t.answer))) + s.far
 	s.schedule(out, kvReplied, t.serves, t.call)
 	if !s.cfg.Scheme.Waits {
 		// The thread holds the doorbell's lock until the card has taken the

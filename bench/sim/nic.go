@@ -40,6 +40,11 @@ func (c *card) start(now int64, bytes float64) float64 {
 	return c.send(c.post(now), bytes)
 }
 
+// startAlone is start of an operation that is posted without the doorbell's lock.
+func (c *card) startAlone(now int64, bytes float64) float64 {
+	return c.send(c.out.pass(float64(now), c.outNs), bytes)
+}
+
 // post is the first part of start: it returns when the message may take the
 // link. If replies use the link too, the caller calls send only then: a
 // message that waits for the unit does not hold the link.

@@ -101,7 +101,7 @@ type client struct {
 	sent    uint64      // sequence number of the latest heartbeat
 	walks   uint64      // begun, in schemes that cache nodes
 	reads   int         // since the last yield
-	rule    *ways.Rule  // whether its answers are fetched or written, of scheme fetch
+	fetcher *fetcher    // of scheme fetch
 }
 
 func newSim(cfg Config, w *Workload) (*sim, error) {
@@ -144,9 +144,8 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 		c := &s.clients[i]
 		g, seed := s.machines[i/n%len(s.machines)].groups[i%n], cfg.Seed+uint64(i)
 		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
-		if sch.Fetch && !cfg.FetchAll {
-			r := ways.NewRule(seed)
-			c.rule = &r
+		if sch.Fetch {
+			c.fetcher = newFetcher(0, cfg.FetchAll, seed, &s.now)
 		}
 	}
 	s.writer.movedAt = make([]int64, w.Chunks)
@@ -165,7 +164,7 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 			c.worker = uint32(h*s.workers + client%s.workers)
 			c.next = next
 			if sch.Fetch {
-				c.fetch = &fetch{size: newFetchSize(), rule: s.clients[c.client].rule}
+				c.fetch = &fetch{client: s.clients[c.client].fetcher, tries: ways.Tries{Limit: ways.Retries}}
 			}
 		}
 		// Callers begin within a tenth of a millisecond, not at once.

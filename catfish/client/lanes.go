@@ -140,6 +140,7 @@ func (c *connection) dialRing(ctx context.Context, s *session, hello []byte) (*f
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
 		RingBytes: c.opts.RingBytes, Hello: wire.AddTicket(hello, s.hello.Ticket), InMemory: c.scheme.InMemory,
 		Fetch: c.scheme.Fetch, FetchCounts: &c.counters.fetched,
+		FetchBytes: c.opts.FetchBytes, FetchRetries: c.opts.FetchRetries, FetchAlways: c.opts.FetchAlways,
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/rdma/ofi"
 	"github.com/catfish-index/catfish/internal/wire"
 )
@@ -84,6 +85,15 @@ type Options struct {
 	// that interval before the search began. Objects that were in place for
 	// longer are found, once.
 	TrustCache bool
+	// FetchBytes is how much a first read of an answer brings with policy fetch, in whole lines
+	// of 64 bytes, at most 16 KiB: RFP's F. 0: the client follows the sizes of its answers. `catfish
+	// bench rfp --calibrate` computes one.
+	FetchBytes int
+	// FetchRetries is how many such reads in a row find nothing until the client asks for
+	// the answer: RFP's R. 0: five, or over shared memory as many as take the time of a wake-up.
+	FetchRetries int
+	// FetchAlways keeps fetching where written answers are faster, for measurements.
+	FetchAlways bool
 	// Filters compile the filters of places, for searches that read the server's memory:
 	// cel.NewCache of package internal/feature/filter/cel, which catfish.Dial sets. nil: the
 	// server finds what a filter wants, on every path.
@@ -149,6 +159,12 @@ func (o *Options) validate() error {
 	}
 	if o.ReadChannels < 1 || o.ReadChannels > wire.MaxReadChannels {
 		return fmt.Errorf("%w: %d read channels, want 1..%d", model.ErrOption, o.ReadChannels, wire.MaxReadChannels)
+	}
+	if o.FetchBytes < 0 || o.FetchBytes > fastmsg.MaxFetchBytes {
+		return fmt.Errorf("%w: fetches of %d bytes, want 0..%d", model.ErrOption, o.FetchBytes, fastmsg.MaxFetchBytes)
+	}
+	if o.FetchRetries < 0 || o.FetchRetries > fastmsg.MaxFetchRetries {
+		return fmt.Errorf("%w: %d retries of a fetch, want 0..%d", model.ErrOption, o.FetchRetries, fastmsg.MaxFetchRetries)
 	}
 	if err := o.Backoff.Validate(); err != nil {
 		return fmt.Errorf("%w: %w", model.ErrOption, err)

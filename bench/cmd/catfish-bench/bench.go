@@ -272,10 +272,10 @@ func (a *app) roles() map[child.Role]func(ctx context.Context, in io.Reader, out
 			return kv.ClientMain(ctx, in, out, kv.DialCatfish)
 		},
 		micro.ServerRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
-			return micro.ServerMain(ctx, in, out, micro.OpenDevice)
+			return micro.ServerMain(ctx, in, out, bench.OpenDevice)
 		},
 		micro.ClientRole: func(ctx context.Context, in io.Reader, out io.Writer) error {
-			return micro.ClientMain(ctx, in, out, micro.OpenDevice)
+			return micro.ClientMain(ctx, in, out, bench.OpenDevice)
 		},
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -43,6 +44,12 @@ answers itself; offload reads the key index and the record; offload-cached reads
 records by references that it keeps, too; paper and cost choose. All others of
 bench run go as well.
 
+literal is RFP's protocol to the letter, beside fetch, which is Catfish's: headers of
+two bytes, a tail byte, eight response buffers, a server that polls. --shards is the
+number of its server threads; it needs a core for each, and for each client process.
+'catfish bench rfp --calibrate' computes --fetch-bytes and --fetch-retries. Trips,
+reads, posts of the server and bytes are per call.
+
 Every value that is read is checked: that it was written for its key, and that it
 is not older than one that was seen before. Wrong answers are counted and make
 the command fail.
@@ -56,6 +63,7 @@ measures Redis and memcached in the same rounds.`,
   catfish bench kv --mix C --scheme fast,offload,offload-cached --batch 64
   catfish bench kv --mix A --dist uniform --value-bytes 1024 --repeat 5 --json rows.jsonl
   catfish bench kv --mix B --scheme fast --max-bytes 16MiB
+  catfish bench kv --mix read=95,update=5 --scheme fetch,literal --dist uniform --fetch-always --in-flight 1
   catfish bench kv --mix read=80,insert=20 --scheme fast --items 1 --table conventional`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,6 +85,9 @@ measures Redis and memcached in the same rounds.`,
 	fs.Float64Var(&f.theta, "theta", ycsb.Theta, "skew of zipf and latest, 0 to 10; 0 is uniform")
 	fs.StringVar(&f.table, "table", cuckoo.GCuckoo.String(), "key index of the collection: gcuckoo, or conventional, which walks at random")
 	fs.IntVar(&f.cfg.Items, "items", cuckoo.MaxItems, "items a bucket of the key index; 1: the table of RHKV")
+	fs.IntVar(&f.cfg.FetchBytes, "fetch-bytes", 0, "bytes of a first fetch of schemes fetch (in whole lines of 64) and literal: RFP's F; 0: chosen")
+	fs.IntVar(&f.cfg.FetchRetries, "fetch-retries", 0, "fetches that find nothing before scheme fetch asks for the answer: RFP's R; 0: chosen")
+	fs.BoolVar(&f.cfg.FetchAlways, "fetch-always", false, "scheme fetch fetches all answers that are in time, even if written ones are faster")
 	fs.StringSliceVar(&f.cfg.Schemes, "scheme", kv.DefaultSchemes, "schemes to run, in this order")
 	fs.IntVar(&f.cfg.Clients, "clients", 8, "connections")
 	fs.IntVar(&f.cfg.InFlight, "in-flight", 16, "calls under way per connection")
@@ -96,7 +107,7 @@ measures Redis and memcached in the same rounds.`,
 	cli.Complete(c, "mix", "A", "B", "C", "D", "F")
 	cli.Complete(c, "dist", "uniform", "zipf", "latest")
 	cli.Complete(c, "table", cuckoo.GCuckoo.String(), cuckoo.Conventional.String())
-	cli.CompleteList(c, "scheme", cli.Policies()[1:]...)
+	cli.CompleteList(c, "scheme", append(cli.Policies()[1:], kv.Literal)...)
 	cli.Complete(c, "transport", "auto", "shm", "soft", "ofi")
 	return c
 }
@@ -117,6 +128,9 @@ func (f *benchKVFlags) config(fs *pflag.FlagSet) (kv.Config, error) {
 		return cfg, fmt.Errorf("%w: --table %q, want gcuckoo or conventional", harness.ErrConfig, f.table)
 	}
 	cfg.Workload.Theta = f.theta
+	if err := f.fetchUse(fs); err != nil {
+		return cfg, err
+	}
 	if err := cli.WantMore(fs, "items", "keys", "value-bytes", "clients", "in-flight", "client-procs", "batch", "duration", "repeat", "scheme"); err != nil {
 		return cfg, err
 	}
@@ -128,9 +142,22 @@ func (f *benchKVFlags) config(fs *pflag.FlagSet) (kv.Config, error) {
 	return cfg, err
 }
 
+// fetchUse: the flags of fetches only matter for schemes that fetch.
+func (f *benchKVFlags) fetchUse(fs *pflag.FlagSet) error {
+	ours, literal := slices.Contains(f.cfg.Schemes, "fetch"), slices.Contains(f.cfg.Schemes, kv.Literal)
+	var errs []error
+	if !ours && !literal {
+		errs = append(errs, cli.NoUse(fs, "without schemes fetch and literal", "fetch-bytes"))
+	}
+	if !ours {
+		errs = append(errs, cli.NoUse(fs, "without scheme fetch", "fetch-retries", "fetch-always"))
+	}
+	return cli.FirstOf(errs...)
+}
+
 // benchKV runs and prints, as bench does.
 func (a *app) benchKV(ctx context.Context, cfg kv.Config, file, profile string) error {
-	known := catfish.Schemes()[1:]
+	known := append(catfish.Schemes()[1:], kv.Literal)
 	if err := cfg.Validate(known); err != nil {
 		return err
 	}

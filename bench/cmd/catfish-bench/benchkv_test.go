@@ -57,6 +57,13 @@ func TestBenchKVFlags(t *testing.T) {
 		"theta 11":                     "--theta 11",
 		"--items is empty or 0":        "--items 0",
 		"--fabric-device does nothing": "--transport shm --fabric-device x",
+		"--fetch-bytes does nothing":   "--scheme fast --fetch-bytes 36",
+		"--fetch-always does nothing":  "--scheme literal --fetch-always",
+		"fetch-bytes is -1":            "--scheme fetch --fetch-bytes -1",
+		"fetch-retries is -2":          "--scheme fetch --fetch-retries -2",
+		"fetches until the answer":     "--scheme fetch,literal --fetch-retries 5",
+		"value-bytes of scheme":        "--scheme literal --value-bytes 40000",
+		"default key index only":       "--scheme literal --items 1",
 	} {
 		clitest.Fail(t, cli.ExitUsage, append([]string{"bench", "kv"}, strings.Fields(args)...), says, "--help' for usage.")
 	}
@@ -74,11 +81,11 @@ type benchKVCase struct {
 // figures that each scheme must show.
 func TestBenchKV(t *testing.T) {
 	for _, c := range []benchKVCase{
-		{[]string{"tcp", "fast", "fetch", "offload"}, "C", "1", 100 * time.Millisecond, 0},
+		{[]string{"tcp", "fast", "fetch", "literal", "offload"}, "C", "1", 100 * time.Millisecond, 0},
 		// The client keeps references to records without a write in the last second; it
 		// knows their age to a second.
 		{[]string{"offload-cached"}, "C", "1", 2100 * time.Millisecond, 0},
-		{[]string{"tcp", "fast", "offload", "offload-cached"}, "B", "8", 100 * time.Millisecond, 2},
+		{[]string{"tcp", "fast", "literal", "offload", "offload-cached"}, "B", "8", 100 * time.Millisecond, 2},
 	} {
 		longer.Measure(t, 200*time.Millisecond, func(d time.Duration) error { return c.measure(t, d) })
 	}
@@ -117,7 +124,7 @@ func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
 		}
 		// The client decides by its own measurements how many answers it fetches.
 		if fetch := r.Scheme == "fetch"; fetch && r.Reads != r.AnswerReads || r.AnswersMissed > r.AnswerReads ||
-			!fetch && r.AnswerReads+r.AnswerChanges > 0 {
+			!fetch && r.Scheme != kv.Literal && r.AnswerReads+r.AnswerChanges > 0 {
 			t.Errorf("%s: %v reads of answers, %v in vain, %v changes", r.Scheme, r.AnswerReads, r.AnswersMissed, r.AnswerChanges)
 		}
 		if cached && r.PointerHits == 0 {
@@ -125,6 +132,37 @@ func (c benchKVCase) measure(t *testing.T, d time.Duration) (short error) {
 		}
 	}
 	return short
+}
+
+// TestBenchKVFetched: Jakiro's mix over fetched answers, of Catfish's protocol and the literal one: both
+// check what they read, and count trips, reads, posts and bytes of a call.
+func TestBenchKVFetched(t *testing.T) {
+	for _, dist := range []string{"uniform", "zipf"} {
+		longer.Measure(t, 100*time.Millisecond, func(d time.Duration) error {
+			out := clitest.Succeed(t, "bench", "kv", "--scheme", "fetch,literal", "--mix", "read=95,update=5", "--dist", dist, "--keys", "2000",
+				"--clients", "2", "--in-flight", "1", "--shards", "2", "--fetch-bytes", "36", "--fetch-always", "--duration", d.String(), "--warmup", "50ms",
+				"--transport", "shm", "--json", "-")
+			lines := strings.Split(strings.TrimSpace(out), "\n")
+			if len(lines) != 2 {
+				t.Fatalf("%d rows: %s", len(lines), out)
+			}
+			for _, l := range lines {
+				r := clitest.Decode[kv.Row](t, l)
+				if r.ByOp["read"].Count < 100 || r.ByOp["update"].Count == 0 {
+					return fmt.Errorf("%s: %d reads, %d updates", r.Scheme, r.ByOp["read"].Count, r.ByOp["update"].Count)
+				}
+				if r.Wrong != 0 || r.FetchBytes != 36 || !r.FetchAlways || r.Dist != dist || r.Bytes <= 0 || len(r.CDF["read"]) == 0 {
+					t.Errorf("%+v", r)
+				}
+				if found := r.AnswerReads - r.AnswersMissed; r.Scheme == kv.Literal && (r.ServerPosts != 0 || found < 0.95 || found > 1.05 || r.Trips < 1.95) {
+					t.Errorf("literal: %v posts a request, %v reads that found an answer, %v trips", r.ServerPosts, found, r.Trips)
+				} else if r.Scheme == "fetch" && (r.ServerPosts >= 1 || found <= 0 || r.Trips <= 1) {
+					t.Errorf("fetch: %v posts a request, %v reads that found an answer, %v trips", r.ServerPosts, found, r.Trips)
+				}
+			}
+			return nil
+		})
+	}
 }
 
 // TestBenchKVTable: the server has the table of --table and --items: with one item a bucket

@@ -39,6 +39,23 @@ func TestBenchRFP(t *testing.T) {
 	}
 }
 
+// --calibrate prints the choice with its reason, or a row for each pair.
+func TestBenchRFPCalibrate(t *testing.T) {
+	said := clitest.Succeed(t, "bench", "rfp", "--calibrate", "--results", "34,600", "--work", "250")
+	for _, want := range []string{"Simulated: --fetch-bytes ", "F: ", "R: the first read finds every answer.", "| 256 | 1 |"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("lacks %q:\n%s", want, said)
+		}
+	}
+	rows := strings.Split(strings.TrimSpace(clitest.Succeed(t, "bench", "rfp", "--calibrate", "--json", "-")), "\n")
+	if len(rows) < 20 || !strings.Contains(rows[0], `"simulated":true`) {
+		t.Errorf("%d rows, the first is %s", len(rows), rows[0])
+	}
+	clitest.Fail(t, cli.ExitUsage, []string{"bench", "rfp", "--calibrate", "--table", "card"}, "--table does nothing with --calibrate")
+	clitest.Fail(t, cli.ExitUsage, []string{"bench", "rfp", "--results", "5"}, "--results does nothing without --calibrate")
+	clitest.Fail(t, cli.ExitUsage, []string{"bench", "rfp", "--calibrate", "--results", "-1"}, "a result of -1 bytes")
+}
+
 func TestBenchRFPUsage(t *testing.T) {
 	clitest.Fail(t, cli.ExitUsage, []string{"bench", "rfp", "--table", "moon"}, `table "moon" is unknown, want some of card, peaks`)
 	clitest.Fail(t, cli.ExitUsage, []string{"bench", "rfp", "--set", "server.speed=1"}, "server.speed")
