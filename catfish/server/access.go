@@ -51,7 +51,7 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	wire.KindSearchMany: access.Read, wire.KindWithin: access.Read,
 	wire.KindGet: access.Read, wire.KindScan: access.Read, wire.KindRenew: access.Read,
 	wire.KindInsert: access.Write, wire.KindDelete: access.Write, wire.KindUpdate: access.Write, wire.KindInsertMany: access.Write,
-	wire.KindPut: access.Write, wire.KindRemove: access.Write, wire.KindPart: access.Write,
+	wire.KindPut: access.Write, wire.KindAppend: access.Write, wire.KindRemove: access.Write, wire.KindPart: access.Write,
 	wire.KindFind: access.Read, wire.KindNear: access.Read, wire.KindCountFeatures: access.Read, wire.KindWatch: access.Read,
 	wire.KindStore: access.Write, wire.KindErase: access.Write, wire.KindPatch: access.Write, wire.KindEraseWhere: access.Write,
 	wire.KindCreate: access.Admin, wire.KindCreateFeatures: access.Admin, wire.KindCreateRecords: access.Admin, wire.KindDrop: access.Admin,

@@ -19,10 +19,12 @@ import (
 
 // Put stores a record under its key, in place of the present one, and returns its
 // revision.
-func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) { return m.put(e, c, nil) }
+func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
+	return m.put(e, c, nil, false)
+}
 
-// put is Put, or Draft.Put.
-func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err error) {
+// put is Put, Draft.Put, or, if joins is set, Append.
+func (m *Map) put(e Entry, c Condition, d *record.Draft, joins bool) (revision uint64, err error) {
 	hash := cuckoo.Hash(m.seed, e.Key)
 	m.index.Prefetch(hash)
 	if err := m.lock(); err != nil {
@@ -33,6 +35,11 @@ func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err e
 	old, has, mortal := m.find(hash, e.Key, now)
 	if err := c.Check(e.Key, has); err != nil {
 		return 0, err
+	}
+	if joins && has != 0 {
+		if err := m.join(&e, old); err != nil {
+			return 0, err
+		}
 	}
 	ref, err := m.stage(&e, d, now)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -34,6 +35,9 @@ type pendingBox struct {
 
 // weight is the share of a batch that a write takes.
 func (w *write) weight() int {
+	if w.joins {
+		return 1 + kv.MostAppended>>16 // of the value that it makes, at most
+	}
 	if w.box == nil {
 		return 1 + len(w.value)>>16
 	}
