@@ -50,6 +50,12 @@ func (s *kvSim) work(at uint32, delay int64) {
 	}
 	k, costs := &s.cl.Server, &s.cfg.Costs
 	takes := k.PollNs + float64(k.ByteNs*float64(c.requestBytes()+t.answer))
+	switch {
+	case len(s.dispatchers) > 0:
+		takes = s.handNs() + float64(k.ByteNs*float64(t.answer))
+	case s.cfg.Scheme.TwoSided:
+		takes += s.receiveNs(s.host(at), s.poster(at))
+	}
 	hold := costs.GetLockNs
 	if c.get {
 		takes += costs.GetNs
@@ -58,7 +64,7 @@ func (s *kvSim) work(at uint32, delay int64) {
 	}
 	if s.cfg.Scheme.Locks {
 		from := float64(s.now+delay) + takes
-		takes += s.lock.pass(from, hold) - from
+		takes += s.locks[s.instance(at)].pass(from, hold) - from
 	}
 	s.n.busyNs += takes
 	s.schedule(s.now+delay+ns(takes), kvDone, at, 0)
