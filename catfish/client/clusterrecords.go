@@ -68,6 +68,14 @@ func (r *clusterRecords) append(ctx context.Context, rec model.Record, cond mode
 	return revision, err
 }
 
+func (r *clusterRecords) waitFor(ctx context.Context, key, value []byte) (rec model.Record, err error) {
+	err = r.k.readID(ctx, key, func(c *connection) (err error) {
+		rec, err = r.at(c).WaitFor(ctx, key, value)
+		return err
+	})
+	return rec, err
+}
+
 func (r *clusterRecords) delete(ctx context.Context, key []byte, cond model.Condition) error {
 	return r.k.ofID(ctx, key, func(c *connection) error { return r.at(c).Delete(ctx, key, cond) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
@@ -67,7 +68,7 @@ func (r *Records) Delete(ctx context.Context, key []byte, cond model.Condition) 
 // ifPresent is what servers cannot that do not know wire.KindAppend.
 const ifPresent = "write only what is present"
 
-// putQuery is a Put, Append or Delete. Pooled: a client that writes much makes no garbage.
+// putQuery is a Put, Append, Delete or WaitFor. Pooled: a client that writes much makes no garbage.
 type putQuery struct {
 	ctx  context.Context // of the call
 	kind fastmsg.Kind
@@ -118,9 +119,11 @@ func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 		return o, nil, err
 	}
 	switch {
-	case s.knows(wire.KindAppend):
+	case s.knows(w.kind) && (s.knows(wire.KindAppend) || !w.cond.IfPresent):
 	case w.kind == wire.KindAppend:
 		return o, nil, s.cannot("append to records")
+	case w.kind == wire.KindAwait:
+		return o, nil, s.cannot("wait for records")
 	case w.cond.IfPresent:
 		return o, nil, s.cannot(ifPresent)
 	}
@@ -128,9 +131,13 @@ func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 		if w.kind == wire.KindPut {
 			return w.upload(s, o)
 		}
-		return o, nil, fmt.Errorf("%w: %d bytes to append, a message takes %d", record.ErrTooLarge, len(w.rec.Value), s.mostPayload()-n)
+		return o, nil, fmt.Errorf("%w: %d bytes, a message takes %d", record.ErrTooLarge, len(w.rec.Value), s.mostPayload()-n)
 	}
-	w.req = w.appendHead(w.req[:0], o, 0)
+	if w.kind == wire.KindAwait {
+		w.req = wire.AppendKey(wire.AppendHead(w.req[:0], o.coll, uint32(watchWait/time.Millisecond)), w.rec.Key)
+	} else {
+		w.req = w.appendHead(w.req[:0], o, 0)
+	}
 	if w.kind != wire.KindRemove {
 		w.req = append(w.req, w.rec.Value...)
 	}

@@ -53,6 +53,9 @@ func TestHostileRecordRequests(t *testing.T) {
 			{wire.KindPut, wire.AppendPut(wire.AppendRevision(head(wire.IfPresent), 0), 0, 0, []byte("none")), kv.ErrNotFound},
 			{wire.KindAppend, head(0), model.ErrProtocol},
 			{wire.KindAppend, wire.AppendPut(wire.AppendRevision(head(wire.PutParts), 0), 0, 0, []byte("k")), model.ErrProtocol},
+			{wire.KindAwait, head(0), model.ErrProtocol},
+			{wire.KindAwait, wire.AppendKey(head(0), nil), model.ErrProtocol},
+			{wire.KindAwait, wire.AppendKey(head(0), []byte("k")), nil}, // for 0 ms
 			{wire.KindRemove, head(0), model.ErrProtocol},
 			{wire.KindRemove, wire.AppendRevision(head(0), 0), kv.ErrNotFound},
 			{wire.KindScan, head(0), model.ErrProtocol},

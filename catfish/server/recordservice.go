@@ -48,6 +48,8 @@ func (v *service) answerRecords(from *peer, kind fastmsg.Kind, p, out []byte) (r
 		r = v.putRecord(from, c, arg, p, out, false)
 	case wire.KindAppend:
 		r = v.putRecord(from, c, arg, p, out, true)
+	case wire.KindAwait:
+		r = later(v.awaitRecord(from, c, arg, p))
 	case wire.KindRemove:
 		r = v.removeRecord(c, arg, p)
 	case wire.KindScan:

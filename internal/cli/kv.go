@@ -33,7 +33,7 @@ alone, unless they are kept: see --keep-records and --keep of these commands.`,
   catfish kv scan --json`,
 	}
 	Group(c)
-	c.AddCommand(newKVGet(a), newKVPut(a), newKVAppend(a), newKVDelete(a), newKVScan(a))
+	c.AddCommand(newKVGet(a), newKVPut(a), newKVAppend(a), newKVWait(a), newKVDelete(a), newKVScan(a))
 	return c
 }
 

@@ -29,6 +29,10 @@ func TestKVFile(t *testing.T) {
 	if out := clitest.Succeed(t, "kv", "get", "log", "--raw", "--addr", addr); out != "ab" {
 		t.Errorf("appended: %s", out)
 	}
+	if out := clitest.Succeed(t, "kv", "wait", "log", "ab", "--addr", addr); !strings.HasPrefix(out, "found log, revision ") {
+		t.Errorf("wait: %s", out)
+	}
+	clitest.Fail(t, ExitFailure, []string{"kv", "wait", "log", "c", "--timeout", "1ms", "--addr", addr}, "deadline")
 	clitest.Fail(t, ExitUsage, []string{"kv", "put", "key"}, "--file")
 	clitest.Fail(t, ExitUsage, []string{"kv", "put", "key", "value", "--file", "x"}, "--file")
 	clitest.Fail(t, ExitUsage, []string{"kv", "get", "a", "b", "--raw"}, "--raw")

@@ -70,7 +70,9 @@ type Map struct {
 	looks    []indexed
 	look     func(hash, ref uint64)         // appends to looks; made once: a closure allocates
 	wasFull  time.Duration                  // when makeRoom was last called
-	joined   struct{ record, value []byte } // scratch of join
+	joined   struct{ record, value []byte } // scratch of join and equals
+	awaited  map[string][]*waiter           // by key: see await.go
+	waiters  int
 	counts   Stats
 }
 

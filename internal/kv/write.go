@@ -140,10 +140,13 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 	}
 	m.revision = max(m.revision, revision)
 	m.counts.Puts++
-	if old == 0 || mutant == killFirst || mutant == killBetween || mutant == neverDead {
-		return nil
+	if old != 0 && mutant != killFirst && mutant != killBetween && mutant != neverDead {
+		err = m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to no record.
 	}
-	return m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to no record.
+	if m.waiters > 0 {
+		m.wake(ref)
+	}
+	return err
 }
 
 // undo makes a hash lead to old again instead of ref, 0: nothing. It returns why.

@@ -83,10 +83,11 @@ const (
 	KindMap
 	KindSlotLoad
 	KindAppend
+	KindAwait
 
 	// LastRequest is in the hello, so that clients send no kind that this
 	// server does not know. Kinds are only ever added, after the last one.
-	LastRequest = KindAppend
+	LastRequest = KindAwait
 
 	KindReply   fastmsg.Kind = 64
 	KindFailure fastmsg.Kind = 65

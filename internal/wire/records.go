@@ -55,6 +55,7 @@ const MaxUploads = 8
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
 //	append         as put                                             revision u64
+//	await          coll u32, most ms u32, key, value                  found; revision 0: not yet
 //	remove         coll u32, if u32, revision u64, key                empty
 //	scan           coll u32, 0 u32, cursor                            cursor, entries
 //	renew          coll u32, n u32, n references u64                  n leases u16, in s
@@ -104,7 +105,7 @@ const (
 
 // IsRecords reports whether a request is about records.
 func IsRecords(k fastmsg.Kind) bool {
-	return k >= KindGet && k <= KindPart || k == KindAppend
+	return k >= KindGet && k <= KindPart || k == KindAppend || k == KindAwait
 }
 
 // OpenRecords is the answer to the open of a collection of records: where the
