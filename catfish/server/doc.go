@@ -48,5 +48,5 @@
 //	recordcollection.go  creates; shards.go: which worker owns which
 //	recordservice.go     requests; recordbatch.go: keys looked up together; recordgetbatch.go
 //	recordlargeget.go, recordlargeput.go   values larger than a message
-//	recordkept.go        records that are kept: writes that wait for the disk
+//	recordawait.go, recordkept.go        records that are kept: writes that wait for the disk
 package server
