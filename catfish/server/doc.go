@@ -48,5 +48,6 @@
 //	recordcollection.go  creates; shards.go: which worker owns which
 //	recordservice.go     requests; recordbatch.go: keys looked up together; recordgetbatch.go
 //	recordlargeget.go, recordlargeput.go   values larger than a message
-//	recordawait.go, recordkept.go        records that are kept: writes that wait for the disk
+//	recordkept.go        records that are kept: writes that wait for the disk
+//	recordawait.go       waits for a value
 package server
