@@ -307,10 +307,10 @@ paper-docs: build ## simulate the table of docs/research/paper-simulated.md anew
 	sed -i -e '/^<!-- bench sim --table -->$$/r $(BIN)/paper-table.md' \
 		-e '/^<!-- bench sim --table -->$$/,/^<!-- bench sim --table: end -->$$/{/^<!--/!d}' docs/research/paper-simulated.md
 
-# The same of HydraDB's figures 12 and 13; a test compares.
+# The same of HydraDB's figures 10, 12 and 13; a test compares.
 .PHONY: hydradb-docs
 hydradb-docs: build ## simulate the tables of docs/papers/hydradb.md anew
-	for figure in 12 13; do \
+	for figure in 10 12 13; do \
 		./$(BIN)/catfish bench hydradb --figure $$figure >$(BIN)/hydradb-table.md && \
 		sed -i -e "/^<!-- hydradb $$figure -->\$$/r $(BIN)/hydradb-table.md" \
 			-e "/^<!-- hydradb $$figure -->\$$/,/^<!-- hydradb: end -->\$$/{/^<!--/!d}" docs/papers/hydradb.md || exit 1; done

@@ -1,6 +1,6 @@
-// Package hydradb simulates figures 12 and 13 of HydraDB (Wang, Zhang et al., SC 2015): how
-// throughput grows with shards (scale.go), and what replication adds to the latency of a load of
-// inserts (this file). `catfish bench hydradb` prints them, and docs/papers/hydradb.md has both.
+// Package hydradb simulates figures 10, 12 and 13 of HydraDB (Wang, Zhang et al., SC 2015): what
+// ways to pass messages and to divide work add to throughput (ways.go), how it grows with shards
+// (scale.go), and what replication adds to the latency of a load of inserts (this file). `catfish bench hydradb` prints them, and docs/papers/hydradb.md has both.
 // Nothing is measured, and nothing is fitted to that paper: the
 // cards, cores and links are those of RFP's cluster, connectx3, which has the same card.
 package hydradb

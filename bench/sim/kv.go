@@ -25,7 +25,7 @@ import (
 // kv.go has the input, kvrun.go runs the simulation and computes the result,
 // kvclient.go and kvserver.go are the two sides, kvsizes.go has values' sizes,
 // kvfetch.go the sizes of fetches, kvreplica.go is replication, kvpointers.go are
-// kept pointers, kvhosts.go are several servers.
+// kept pointers, kvhosts.go are several servers, kvstages.go two-sided messages and pipelines.
 
 // KVScheme says how a service processes requests and returns answers.
 type KVScheme struct {
@@ -58,6 +58,11 @@ type KVScheme struct {
 	// Secondaries have each PUT when it is answered, as Replication says: see kvreplica.go.
 	Secondaries int
 	Replication KVReplication
+	// TwoSided messages are sent and received; Instances, if not 0, are pipelined, with
+	// Dispatchers each: see kvstages.go.
+	TwoSided    bool
+	Instances   int
+	Dispatchers int
 }
 
 // KVCosts are what operations cost a thread of the server, beside the
@@ -154,7 +159,7 @@ func (c *KVConfig) Validate() error {
 	if err := c.Scheme.validateReplication(c.Threads); err != nil {
 		return err
 	}
-	if err := c.validateHosts(); err != nil {
+	if err := cmp.Or(c.validateHosts(), c.validateStages()); err != nil {
 		return err
 	}
 	if err := c.Sizes.validate(); err != nil {

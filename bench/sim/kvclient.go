@@ -79,6 +79,8 @@ func (s *kvSim) begin(id uint32) {
 		c.thread = uint32(s.cfg.Place.Of(op.Key[:]))*uint32(s.cfg.Threads) + id%uint32(s.cfg.Threads)
 	case s.cfg.Scheme.ByClient:
 		c.thread = id % uint32(len(s.threads))
+	case len(s.dispatchers) > 0:
+		c.thread = s.pipelined(id, hash)
 	case s.cfg.Place != nil:
 		c.thread = uint32(s.cfg.Place.Of(op.Key[:]))
 	default:
@@ -97,6 +99,9 @@ func (s *kvSim) post(id uint32, p kvPhase) {
 	c.phase = p
 	c.trips++
 	at := s.cl.Client.PostNs + s.machines[c.machine].posts.move(id)
+	if s.cfg.Scheme.TwoSided && p == kvRequesting { // The receive of the answer.
+		at += s.receiveNs(&s.machines[c.machine], id)
+	}
 	s.schedule(s.now+ns(at), kvPost, id, 0)
 }
 
@@ -145,7 +150,11 @@ func (s *kvSim) servedBy(id uint32) {
 	back := float64(ackBytes)
 	switch c.phase {
 	case kvRequesting:
-		s.arrive(id)
+		if len(s.dispatchers) > 0 {
+			s.dispatch(id)
+		} else {
+			s.arrive(id)
+		}
 	case kvSwitching:
 		c.wants = true
 	case kvReading:

@@ -31,6 +31,7 @@ const (
 	kvReplicaDone             // client: a secondary has done it, and answers
 	kvAckBack                 // client: an acknowledgement is at the primary's card
 	kvAcked                   // client: it is in the primary's memory
+	kvHanded                  // client: its request is in the queue of a thread
 )
 
 // kvSim is one simulation of a key-value service. Each run makes a new one,
@@ -46,9 +47,11 @@ type kvSim struct {
 	threads  []kvThread
 	replicas []kvReplica
 	pointers *KVPointers // of KVScheme.Pointers
-	lock     meter       // of KVScheme.Locks
-	latency  *latency.Distribution
-	n        kvCounts
+
+	dispatchers []meter // of all instances
+	locks       []meter // of KVScheme.Locks, one for each instance
+	latency     *latency.Distribution
+	n           kvCounts
 }
 
 // kvCounts counts since the warm-up.
@@ -83,6 +86,7 @@ func newKVSim(cfg *KVConfig) (*kvSim, error) {
 		s.machines[i] = newCard(cl.Client.NIC, (cfg.Clients+n-1)/n)
 	}
 	s.makeHosts()
+	s.makeStages()
 	if p := cfg.Scheme.Pointers; p != nil {
 		s.pointers = p.clone()
 	}
@@ -159,6 +163,8 @@ func (s *kvSim) run(until int64) {
 			s.ackBack(e.id)
 		case kvAcked:
 			s.acked(e.id)
+		case kvHanded:
+			s.arrive(e.id)
 		}
 	}
 }

@@ -50,6 +50,12 @@ func (s *kvSim) work(at uint32, delay int64) {
 	}
 	k, costs := &s.cl.Server, &s.cfg.Costs
 	takes := k.PollNs + float64(k.ByteNs*float64(c.requestBytes()+t.answer))
+	switch {
+	case len(s.dispatchers) > 0:
+		takes = s.handNs() + float64(k.ByteNs*float64(t.answer))
+	case s.cfg.Scheme.TwoSided:
+		takes += s.receiveNs(s.host(at), s.poster(at))
+	}
 	hold := costs.GetLockNs
 	if c.get {
 		takes += costs.GetNs
@@ -58,7 +64,7 @@ func (s *kvSim) work(at uint32, delay int64) {
 	}
 	if s.cfg.Scheme.Locks {
 		from := float64(s.now+delay) + takes
-		takes += s.lock.pass(from, hold) - from
+		takes += s.locks[s.instance(at)].pass(from, hold) - from
 	}
 	s.n.busyNs += takes
 	s.schedule(s.now+delay+ns(takes), kvDone, at, 0)
@@ -100,15 +106,15 @@ func (s *kvSim) done(at uint32) {
 // send posts an answer, after other work.
 func (s *kvSim) send(at uint32, after float64) {
 	takes := after + s.cl.Client.PostNs
-	if s.locks(at) {
+	if s.doorbellLocked(at) {
 		takes += s.host(at).posts.move(s.poster(at))
 	}
 	s.n.busyNs += takes
 	s.schedule(s.now+ns(takes), kvReply, at, 0)
 }
 
-// locks reports whether the thread's answer is posted under the doorbell's lock.
-func (s *kvSim) locks(at uint32) bool {
+// doorbellLocked reports whether the thread's answer is posted under the doorbell's lock.
+func (s *kvSim) doorbellLocked(at uint32) bool {
 	return s.cfg.Scheme.Inlines == 0 || s.threads[at].answer <= s.cfg.Scheme.Inlines
 }
 
@@ -122,7 +128,7 @@ func (s *kvSim) reply(at uint32) {
 	s.n.posts++
 	card := s.host(at)
 	start := card.start
-	if !s.locks(at) {
+	if !s.doorbellLocked(at) {
 		start = card.startAlone
 	}
 	out := ns(start(s.now, float64(t.answer))) + s.far

@@ -60,6 +60,22 @@ func (r *clusterRecords) put(ctx context.Context, rec model.Record, cond model.C
 	return revision, err
 }
 
+func (r *clusterRecords) append(ctx context.Context, rec model.Record, cond model.Condition) (revision uint64, err error) {
+	err = r.k.ofID(ctx, rec.Key, func(c *connection) (err error) {
+		revision, err = r.at(c).Append(ctx, rec, cond)
+		return err
+	})
+	return revision, err
+}
+
+func (r *clusterRecords) waitFor(ctx context.Context, key, value []byte) (rec model.Record, err error) {
+	err = r.k.readID(ctx, key, func(c *connection) (err error) {
+		rec, err = r.at(c).WaitFor(ctx, key, value)
+		return err
+	})
+	return rec, err
+}
+
 func (r *clusterRecords) delete(ctx context.Context, key []byte, cond model.Condition) error {
 	return r.k.ofID(ctx, key, func(c *connection) error { return r.at(c).Delete(ctx, key, cond) })
 }

@@ -73,6 +73,6 @@
 //
 //	records.go            Client.Records, Get; recordget.go: both paths; recordscan.go: Scan
 //	recordpointers.go     where records are, and the references that a client keeps
-//	recordput.go          Put, Delete; recordlargeclient.go: a value larger than a message
+//	recordput.go          Put, Append, Delete; recordawait.go: WaitFor; recordlargeclient.go: a value larger than a message
 //	recordshards.go       collections that are divided; lanes.go: a connection to each owner
 package client

@@ -86,6 +86,9 @@ func (r *remoteFeatures) putSome(ctx context.Context, w *attempt, at int, fs []m
 				most -= wire.NameBytes
 			}
 		}
+		if cond.IfPresent && !s.knows(wire.KindAppend) {
+			return o, nil, s.cannot(ifPresent)
+		}
 		b := wire.AppendHead(nil, o.coll, 0)
 		sent = 0
 		for i := range min(len(fs), wire.MaxStore) {
@@ -182,6 +185,9 @@ func (r *remoteFeatures) change(ctx context.Context, kind fastmsg.Kind, id strin
 		o, err := r.open(ctx, s, kind)
 		if err != nil {
 			return o, nil, err
+		}
+		if cond.IfPresent && !s.knows(wire.KindAppend) {
+			return o, nil, s.cannot(ifPresent)
 		}
 		b := wire.AppendRevision(wire.AppendHead(nil, o.coll, wire.ConditionOf(cond)), cond.IfRevision)
 		return o, append(wire.AppendText(b, id), patch...), nil

@@ -169,7 +169,7 @@ func TestHostileParts(t *testing.T) {
 		"no collection":          {{wire.KindPart, wire.AppendHead(nil, 77, 0), model.ErrUnknownCollection}},
 		"a collection of boxes":  {{wire.KindPart, wire.AppendPart(wire.AppendHead(nil, 0, 0), 0, 3000), model.ErrKind}},
 		"begun again, and put":   {begun, begun, {wire.KindPut, putUpload(0), model.ErrProtocol}, put},
-		"with a forged revision": {begun, {wire.KindPut, append(wire.AppendRevision(wire.AppendHead(nil, 1, wire.PutParts|8), 0), putUpload(0)[16:]...), model.ErrProtocol}},
+		"with a forged revision": {begun, {wire.KindPut, append(wire.AppendRevision(wire.AppendHead(nil, 1, wire.PutParts|16), 0), putUpload(0)[16:]...), model.ErrProtocol}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hostileParts(t, startLarge(t, server.Options{SlabBytes: 32 << 20}), steps)

@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
@@ -33,6 +36,24 @@ func (r *Records) Put(ctx context.Context, rec model.Record, cond model.Conditio
 	return wire.GetRevision(ans)
 }
 
+// Append puts rec.Value behind the value of the key's record, whose expiry and flags stay, and
+// returns the record's revision; without a record it is Put. The server does it in one
+// step: no Append is lost among those of other clients. record.ErrTooLarge: the value would
+// exceed kv.MostAppended, or rec.Value a message. Other errors are Put's. ErrUnknownOutcome
+// of one server: the value may have been appended; in a group it is appended once.
+func (r *Records) Append(ctx context.Context, rec model.Record, cond model.Condition) (revision uint64, err error) {
+	if k := r.several(); k != nil {
+		return k.append(ctx, rec, cond)
+	}
+	w := newPutQuery(wire.KindAppend, r.c, rec, cond)
+	defer w.release()
+	ans, err := w.send(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return wire.GetRevision(ans)
+}
+
 // Delete removes the record of a key. ErrNotFound: there is none.
 func (r *Records) Delete(ctx context.Context, key []byte, cond model.Condition) error {
 	if k := r.several(); k != nil {
@@ -44,7 +65,10 @@ func (r *Records) Delete(ctx context.Context, key []byte, cond model.Condition) 
 	return err
 }
 
-// putQuery is a Put or Delete. Pooled: a client that writes much makes no garbage.
+// ifPresent is what servers cannot that do not know wire.KindAppend.
+const ifPresent = "write only what is present"
+
+// putQuery is a Put, Append, Delete or WaitFor. Pooled: a client that writes much makes no garbage.
 type putQuery struct {
 	ctx  context.Context // of the call
 	kind fastmsg.Kind
@@ -94,11 +118,27 @@ func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 	if err != nil {
 		return o, nil, err
 	}
-	if w.kind == wire.KindPut && wire.HeadBytes+wire.PutBytes+len(w.rec.Key)+len(w.rec.Value) > s.mostPayload() {
-		return w.upload(s, o)
+	switch {
+	case s.knows(w.kind) && (s.knows(wire.KindAppend) || !w.cond.IfPresent):
+	case w.kind == wire.KindAppend:
+		return o, nil, s.cannot("append to records")
+	case w.kind == wire.KindAwait:
+		return o, nil, s.cannot("wait for records")
+	case w.cond.IfPresent:
+		return o, nil, s.cannot(ifPresent)
 	}
-	w.req = w.appendHead(w.req[:0], o, 0)
-	if w.kind == wire.KindPut {
+	if n := wire.HeadBytes + wire.PutBytes + len(w.rec.Key); w.kind != wire.KindRemove && n+len(w.rec.Value) > s.mostPayload() {
+		if w.kind == wire.KindPut {
+			return w.upload(s, o)
+		}
+		return o, nil, fmt.Errorf("%w: %d bytes, a message takes %d", record.ErrTooLarge, len(w.rec.Value), s.mostPayload()-n)
+	}
+	if w.kind == wire.KindAwait {
+		w.req = wire.AppendKey(wire.AppendHead(w.req[:0], o.coll, uint32(watchWait/time.Millisecond)), w.rec.Key)
+	} else {
+		w.req = w.appendHead(w.req[:0], o, 0)
+	}
+	if w.kind != wire.KindRemove {
 		w.req = append(w.req, w.rec.Value...)
 	}
 	return o, w.req, nil
@@ -107,7 +147,7 @@ func (w *putQuery) encode(s *session) (*openSlab, []byte, error) {
 // appendHead builds the request up to the value.
 func (w *putQuery) appendHead(b []byte, o *openSlab, flags uint32) []byte {
 	b = wire.AppendRevision(wire.AppendHead(b, o.coll, wire.ConditionOf(w.cond)|flags), w.cond.IfRevision)
-	if w.kind != wire.KindPut {
+	if w.kind == wire.KindRemove {
 		return append(b, w.rec.Key...)
 	}
 	expiry := uint64(0)

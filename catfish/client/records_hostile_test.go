@@ -50,6 +50,12 @@ func TestHostileRecordRequests(t *testing.T) {
 			{wire.KindPut, wire.AppendPut(wire.AppendRevision(head(0), 5), 0, 0, []byte("k")), model.ErrProtocol},
 			{wire.KindPut, wire.AppendPut(wire.AppendRevision(head(0), 0), 0, 0, nil), record.ErrTooLarge},
 			{wire.KindPut, wire.AppendPut(wire.AppendRevision(head(0), 0), 0, 0, make([]byte, record.MaxKeyBytes+1)), record.ErrTooLarge},
+			{wire.KindPut, wire.AppendPut(wire.AppendRevision(head(wire.IfPresent), 0), 0, 0, []byte("none")), kv.ErrNotFound},
+			{wire.KindAppend, head(0), model.ErrProtocol},
+			{wire.KindAppend, wire.AppendPut(wire.AppendRevision(head(wire.PutParts), 0), 0, 0, []byte("k")), model.ErrProtocol},
+			{wire.KindAwait, head(0), model.ErrProtocol},
+			{wire.KindAwait, wire.AppendKey(head(0), nil), model.ErrProtocol},
+			{wire.KindAwait, wire.AppendKey(head(0), []byte("k")), nil}, // for 0 ms
 			{wire.KindRemove, head(0), model.ErrProtocol},
 			{wire.KindRemove, wire.AppendRevision(head(0), 0), kv.ErrNotFound},
 			{wire.KindScan, head(0), model.ErrProtocol},

@@ -211,5 +211,5 @@ func (c *Client) requestAs(ctx context.Context, w *attempt, dst []byte, kind fas
 
 // onlyReads reports whether a request changes nothing, and costs the server little.
 func onlyReads(k fastmsg.Kind) bool {
-	return k == wire.KindOpen || k == wire.KindStats || k == wire.KindDescribe
+	return k == wire.KindOpen || k == wire.KindStats || k == wire.KindDescribe || k == wire.KindAwait
 }

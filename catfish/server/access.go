@@ -49,9 +49,9 @@ func OpenKeys(file string, log *slog.Logger) (*Keys, error) { return access.Open
 var kindRoles = map[fastmsg.Kind]access.Role{
 	wire.KindOpen: access.Read, wire.KindSearch: access.Read, wire.KindCount: access.Read, wire.KindNearest: access.Read,
 	wire.KindSearchMany: access.Read, wire.KindWithin: access.Read,
-	wire.KindGet: access.Read, wire.KindScan: access.Read, wire.KindRenew: access.Read,
+	wire.KindGet: access.Read, wire.KindAwait: access.Read, wire.KindScan: access.Read, wire.KindRenew: access.Read,
 	wire.KindInsert: access.Write, wire.KindDelete: access.Write, wire.KindUpdate: access.Write, wire.KindInsertMany: access.Write,
-	wire.KindPut: access.Write, wire.KindRemove: access.Write, wire.KindPart: access.Write,
+	wire.KindPut: access.Write, wire.KindAppend: access.Write, wire.KindRemove: access.Write, wire.KindPart: access.Write,
 	wire.KindFind: access.Read, wire.KindNear: access.Read, wire.KindCountFeatures: access.Read, wire.KindWatch: access.Read,
 	wire.KindStore: access.Write, wire.KindErase: access.Write, wire.KindPatch: access.Write, wire.KindEraseWhere: access.Write,
 	wire.KindCreate: access.Admin, wire.KindCreateFeatures: access.Admin, wire.KindCreateRecords: access.Admin, wire.KindDrop: access.Admin,

@@ -49,4 +49,5 @@
 //	recordservice.go     requests; recordbatch.go: keys looked up together; recordgetbatch.go
 //	recordlargeget.go, recordlargeput.go   values larger than a message
 //	recordkept.go        records that are kept: writes that wait for the disk
+//	recordawait.go       waits for a value
 package server

@@ -67,7 +67,7 @@ func (s *Server) groupHello() *wire.GroupHello {
 // readsData is which kinds of requests read what members replicate.
 var readsData = func() (t [256]bool) {
 	for _, k := range []fastmsg.Kind{
-		wire.KindSearch, wire.KindCount, wire.KindNearest, wire.KindSearchMany, wire.KindWithin, wire.KindGet, wire.KindScan,
+		wire.KindSearch, wire.KindCount, wire.KindNearest, wire.KindSearchMany, wire.KindWithin, wire.KindGet, wire.KindAwait, wire.KindScan,
 		wire.KindFind, wire.KindNear, wire.KindCountFeatures, wire.KindDescribe, wire.KindPick,
 	} {
 		t[k] = true

@@ -49,21 +49,22 @@ func errKept(name string) error {
 	return fmt.Errorf("%w: records %q are kept, and written by Server.KeptRecords alone", model.ErrNotPermitted, name)
 }
 
-// recordWrite is a put or remove of a record that is kept.
+// recordWrite is a put, append or remove of a record that is kept.
 type recordWrite struct {
 	task
 	c      *collection
 	name   store.Name
 	remove bool
+	joins  bool // an append
 	key    string
 	value  []byte // of a put, with flags
 	expiry time.Duration
 	cond   kv.Condition
 }
 
-// putKept returns the task of a put. If the value came in parts, e has their number.
-func (v *service) putKept(from *peer, c *collection, e *kv.Entry, cond kv.Condition, parts bool) (*task, error) {
-	w := &recordWrite{c: c, name: v.name, key: string(e.Key), expiry: e.Expiry, cond: cond}
+// putKept returns the task of a put or append. If the value came in parts, e has their number.
+func (v *service) putKept(from *peer, c *collection, e *kv.Entry, cond kv.Condition, parts, joins bool) (*task, error) {
+	w := &recordWrite{c: c, name: v.name, joins: joins, key: string(e.Key), expiry: e.Expiry, cond: cond}
 	if parts {
 		body, err := from.uploads.bodyOf(c, e.Value)
 		if err != nil {
@@ -90,7 +91,11 @@ func (w *recordWrite) start(turn *store.Writes) {
 		turn.DeleteRecord(w.name, w.c.Kept, w.key, w.cond, func(_ uint64, err error) { w.reply(nil, goneOr(w.c, err)) })
 		return
 	}
-	turn.PutRecord(w.name, w.c.Kept, w.key, w.value, w.expiry, w.cond, func(revision uint64, err error) {
+	put := turn.PutRecord
+	if w.joins {
+		put = turn.AppendRecord
+	}
+	put(w.name, w.c.Kept, w.key, w.value, w.expiry, w.cond, func(revision uint64, err error) {
 		w.reply(binary.LittleEndian.AppendUint64(nil, revision), goneOr(w.c, err))
 	})
 }

@@ -45,7 +45,11 @@ func (v *service) answerRecords(from *peer, kind fastmsg.Kind, p, out []byte) (r
 	case wire.KindGet:
 		r = v.getRecords(from, c, arg, p, out)
 	case wire.KindPut:
-		r = v.putRecord(from, c, arg, p, out)
+		r = v.putRecord(from, c, arg, p, out, false)
+	case wire.KindAppend:
+		r = v.putRecord(from, c, arg, p, out, true)
+	case wire.KindAwait:
+		r = later(v.awaitRecord(from, c, arg, p))
 	case wire.KindRemove:
 		r = v.removeRecord(c, arg, p)
 	case wire.KindScan:
@@ -69,7 +73,8 @@ func foundOf(v *record.View) wire.Found {
 	}
 }
 
-func (v *service) putRecord(from *peer, c *collection, arg uint32, p, out []byte) result {
+// putRecord carries out a put, or an append if joins is set.
+func (v *service) putRecord(from *peer, c *collection, arg uint32, p, out []byte, joins bool) result {
 	if err := v.s.CheckMemory(); err != nil {
 		return result{err: err}
 	}
@@ -88,13 +93,19 @@ func (v *service) putRecord(from *peer, c *collection, arg uint32, p, out []byte
 		return result{err: err}
 	}
 	parts := arg&wire.PutParts != 0
+	if parts && joins {
+		return result{err: fmt.Errorf("%w: an append in parts", model.ErrProtocol)}
+	}
 	if c.Kept != nil {
-		return later(v.putKept(from, c, &e, cond, parts))
+		return later(v.putKept(from, c, &e, cond, parts, joins))
 	}
 	revision := uint64(0)
-	if parts {
+	switch {
+	case parts:
 		revision, err = from.uploads.putParts(c, e, cond)
-	} else {
+	case joins:
+		revision, err = c.Records.Append(e, cond)
+	default:
 		revision, err = c.Records.Put(e, cond)
 	}
 	return answered(binary.LittleEndian.AppendUint64(out, revision), err)

@@ -33,7 +33,7 @@ alone, unless they are kept: see --keep-records and --keep of these commands.`,
   catfish kv scan --json`,
 	}
 	Group(c)
-	c.AddCommand(newKVGet(a), newKVPut(a), newKVDelete(a), newKVScan(a))
+	c.AddCommand(newKVGet(a), newKVPut(a), newKVAppend(a), newKVWait(a), newKVDelete(a), newKVScan(a))
 	return c
 }
 
@@ -247,16 +247,7 @@ of the server's --memory-limit if that is less.`,
 			if err != nil {
 				return err
 			}
-			shard, err := r.Shard(cmd.Context(), rec.Key)
-			switch {
-			case err != nil:
-				return err
-			case f.json:
-				return a.json(kvDone{Key: kv[0], Done: "put", Revision: revision, Shard: shard, Transport: cl.Info().Transport})
-			case shard != nil:
-				return a.Printf("put %s, revision %d, shard %s\n", plain(rec.Key), revision, shardText(shard))
-			}
-			return a.Printf("put %s, revision %d\n", plain(rec.Key), revision)
+			return a.kvWrote(cmd.Context(), cl, r, f.json, kvDone{Key: kv[0], Done: "put", Revision: revision})
 		},
 	}
 	f.register(c)
@@ -264,6 +255,7 @@ of the server's --memory-limit if that is less.`,
 	fs.DurationVar(&ttl, "ttl", 0, "after which the record is gone, counted by this machine's clock, and ended by the server's; 0: never")
 	fs.StringVar(&file, "file", "", "file that has the value")
 	fs.BoolVar(&cond.IfAbsent, "if-absent", false, "only if the key has no record")
+	fs.BoolVar(&cond.IfPresent, "if-present", false, "only if the key has a record")
 	fs.Uint64Var(&cond.IfRevision, "if-revision", 0, "only if the key's record has this revision; 0: any")
 	fs.Uint16Var(&flags, "flags", 0, "a number to store with the value")
 	return c
@@ -277,6 +269,24 @@ type kvDone struct {
 	Transport string `json:"transport"`
 	// Shard is the key's shard, if the collection is divided.
 	Shard *catfish.ShardAt `json:"shard,omitempty"`
+}
+
+// kvWrote prints what a command has changed.
+func (a *App) kvWrote(ctx context.Context, cl *catfish.Client, r *catfish.Records, asJSON bool, d kvDone) (err error) {
+	if d.Shard, err = r.Shard(ctx, []byte(d.Key)); err != nil {
+		return err
+	}
+	if d.Transport = cl.Info().Transport; asJSON {
+		return a.json(d)
+	}
+	text := d.Done + " " + plain([]byte(d.Key))
+	if d.Revision != 0 {
+		text += fmt.Sprint(", revision ", d.Revision)
+	}
+	if d.Shard != nil {
+		text += ", shard " + shardText(d.Shard)
+	}
+	return a.Printf("%s\n", text)
 }
 
 func newKVDelete(a *App) *cobra.Command {
@@ -296,16 +306,7 @@ func newKVDelete(a *App) *cobra.Command {
 			if err := r.Delete(cmd.Context(), []byte(key[0]), cond); err != nil {
 				return err
 			}
-			shard, err := r.Shard(cmd.Context(), []byte(key[0]))
-			switch {
-			case err != nil:
-				return err
-			case f.json:
-				return a.json(kvDone{Key: key[0], Done: "deleted", Shard: shard, Transport: cl.Info().Transport})
-			case shard != nil:
-				return a.Printf("deleted %s, shard %s\n", plain([]byte(key[0])), shardText(shard))
-			}
-			return a.Printf("deleted %s\n", plain([]byte(key[0])))
+			return a.kvWrote(cmd.Context(), cl, r, f.json, kvDone{Key: key[0], Done: "deleted"})
 		},
 	}
 	f.register(c)

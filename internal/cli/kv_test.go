@@ -19,6 +19,20 @@ func TestKVFile(t *testing.T) {
 			t.Errorf("%d bytes, want %d", len(out), n)
 		}
 	}
+	clitest.Fail(t, ExitFailure, []string{"kv", "append", "log", "a", "--if-present", "--addr", addr}, "no such key")
+	clitest.Fail(t, ExitFailure, []string{"kv", "put", "log", "a", "--if-present", "--addr", addr}, "no such key")
+	for _, word := range []string{"a", "b"} {
+		if out := clitest.Succeed(t, "kv", "append", "log", word, "--addr", addr); !strings.HasPrefix(out, "appended log, revision ") {
+			t.Errorf("append: %s", out)
+		}
+	}
+	if out := clitest.Succeed(t, "kv", "get", "log", "--raw", "--addr", addr); out != "ab" {
+		t.Errorf("appended: %s", out)
+	}
+	if out := clitest.Succeed(t, "kv", "wait", "log", "ab", "--addr", addr); !strings.HasPrefix(out, "found log, revision ") {
+		t.Errorf("wait: %s", out)
+	}
+	clitest.Fail(t, ExitFailure, []string{"kv", "wait", "log", "c", "--timeout", "1ms", "--addr", addr}, "deadline")
 	clitest.Fail(t, ExitUsage, []string{"kv", "put", "key"}, "--file")
 	clitest.Fail(t, ExitUsage, []string{"kv", "put", "key", "value", "--file", "x"}, "--file")
 	clitest.Fail(t, ExitUsage, []string{"kv", "get", "a", "b", "--raw"}, "--raw")

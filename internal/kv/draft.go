@@ -51,7 +51,7 @@ func (d *Draft) Put(e Entry, c Condition) (revision uint64, err error) {
 	if len(e.Value) > 0 {
 		return 0, fmt.Errorf("%w: a value of %d bytes besides the draft", ErrOptions, len(e.Value))
 	}
-	return d.m.put(e, c, &d.d)
+	return d.m.put(e, c, &d.d, false)
 }
 
 // Discard gives up the value, if Put has not ended the draft. A second call does

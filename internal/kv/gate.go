@@ -57,8 +57,9 @@ func (m *Map) Close() {
 	if m.gate.closed.Swap(true) {
 		return
 	}
-	m.mu.Lock()
-	m.mu.Unlock() //nolint:staticcheck // SA2001: writers that came in before are out
+	m.mu.Lock() // Writers that came in before are out.
+	m.endWaiters()
+	m.mu.Unlock()
 	for i := range m.gate.inside {
 		for m.gate.inside[i].n.Load() != 0 {
 			runtime.Gosched()

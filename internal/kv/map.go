@@ -72,8 +72,11 @@ type Map struct {
 	expiring cuckoo.Cursor
 	mortal   int // records that expire
 	looks    []indexed
-	look     func(hash, ref uint64) // appends to looks; made once: a closure allocates
-	wasFull  time.Duration          // when makeRoom was last called
+	look     func(hash, ref uint64)         // appends to looks; made once: a closure allocates
+	wasFull  time.Duration                  // when makeRoom was last called
+	joined   struct{ record, value []byte } // scratch of join and equals
+	awaited  map[string][]*waiter           // by key: see await.go
+	waiters  int
 	counts   Stats
 }
 
@@ -126,15 +129,18 @@ func (m *Map) Seed() uint64 { return m.seed }
 // Condition is the condition of a write; the zero value: always.
 type Condition struct {
 	IfAbsent   bool   // the key has no record
+	IfPresent  bool   // it has one, of any revision
 	IfRevision uint64 // its record has this revision; 0: any
 }
 
 // Check compares with has, the revision of the present record, 0: none. The error is
-// ErrExists or ErrConflict.
+// ErrExists, ErrNotFound or ErrConflict.
 func (c Condition) Check(key []byte, has uint64) error {
 	switch {
 	case c.IfAbsent && has != 0:
 		return fmt.Errorf("%w: %q has revision %d", ErrExists, key, has)
+	case c.IfPresent && has == 0:
+		return fmt.Errorf("%w: %q", ErrNotFound, key)
 	case c.IfRevision != 0 && has == 0:
 		return fmt.Errorf("%w: %q has no record, want revision %d", ErrConflict, key, c.IfRevision)
 	case c.IfRevision != 0 && has != c.IfRevision:

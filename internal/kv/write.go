@@ -19,10 +19,12 @@ import (
 
 // Put stores a record under its key, in place of the present one, and returns its
 // revision.
-func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) { return m.put(e, c, nil) }
+func (m *Map) Put(e Entry, c Condition) (revision uint64, err error) {
+	return m.put(e, c, nil, false)
+}
 
-// put is Put, or Draft.Put.
-func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err error) {
+// put is Put, Draft.Put, or, if joins is set, Append.
+func (m *Map) put(e Entry, c Condition, d *record.Draft, joins bool) (revision uint64, err error) {
 	hash := cuckoo.Hash(m.seed, e.Key)
 	m.index.Prefetch(hash)
 	if err := m.lock(); err != nil {
@@ -33,6 +35,11 @@ func (m *Map) put(e Entry, c Condition, d *record.Draft) (revision uint64, err e
 	old, has, mortal := m.find(hash, e.Key, now)
 	if err := c.Check(e.Key, has); err != nil {
 		return 0, err
+	}
+	if joins && has != 0 {
+		if err := m.join(&e, old); err != nil {
+			return 0, err
+		}
 	}
 	if m.cache != nil {
 		n := len(e.Value)
@@ -149,10 +156,13 @@ func (m *Map) publish(hash uint64, old, ref record.Ref, now time.Duration) error
 	if m.cache != nil {
 		m.cache.published(&v, ref, before)
 	}
-	if old == 0 || mutant == killFirst || mutant == killBetween || mutant == neverDead {
-		return nil
+	if old != 0 && mutant != killFirst && mutant != killBetween && mutant != neverDead {
+		err = m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to no record.
 	}
-	return m.heap.Kill(old, m.diedAt(now)) // It fails if the index led to no record.
+	if m.waiters > 0 {
+		m.wake(ref)
+	}
+	return err
 }
 
 // undo makes a hash lead to old again instead of ref, 0: nothing. It returns why.

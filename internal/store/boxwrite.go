@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -34,6 +35,12 @@ type pendingBox struct {
 
 // weight is the share of a batch that a write takes.
 func (w *write) weight() int {
+	if w.joins {
+		if w.m.MaxBytes() > 0 {
+			return maxBatch // How much a cache evicts for it is known when it is carried out.
+		}
+		return 1 + kv.MostAppended>>16 // of the value that it makes, at most
+	}
 	if w.box == nil {
 		n := 1 + len(w.value)>>16
 		if w.rec != nil && w.kind == disk.Put && w.m.MaxBytes() > 0 {

@@ -53,6 +53,7 @@ type write struct {
 	// patch, if set, is a merge patch of a feature's properties instead.
 	value  []byte
 	patch  func(old *Found) (value []byte, err error)
+	joins  bool // the value of a record is appended to the present one
 	cond   kv.Condition
 	expiry time.Duration
 	// expired is the revision of an expired feature, which this write deletes for that

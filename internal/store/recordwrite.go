@@ -25,6 +25,14 @@ func (c *Records) Put(e kv.Entry, cond kv.Condition) (revision uint64, err error
 	return c.wait(w)
 }
 
+// Append puts e.Value behind the value of the present record, as kv.Map.Append does. Errors
+// are Put's.
+func (c *Records) Append(e kv.Entry, cond kv.Condition) (revision uint64, err error) {
+	w := c.write(disk.Put, string(e.Key), cond)
+	w.value, w.expiry, w.joins = AppendRecordValue(make([]byte, 0, len(e.Value)+flagsBytes), e.Value, e.Flags), e.Expiry, true
+	return c.wait(w)
+}
+
 // Delete removes the record of a key. kv.ErrNotFound: there is none. Other errors are
 // Put's.
 func (c *Records) Delete(key []byte, cond kv.Condition) error {
@@ -93,6 +101,11 @@ func (st *Store) prepareRecord(w *write, more bool) error {
 	if err != nil {
 		return err
 	}
+	if w.joins {
+		if err := st.join(w); err != nil {
+			return err
+		}
+	}
 	if err := st.room(w); err != nil {
 		return err
 	}
@@ -136,4 +149,40 @@ func (st *Store) judgeRecord(w *write) error {
 		w.oldRev, w.oldExpiry = 0, time.Duration(0) // The log has them of puts.
 	}
 	return err
+}
+
+// join makes an append, which was judged, a put of the whole value.
+func (st *Store) join(w *write) error {
+	if !w.replaces {
+		return nil
+	}
+	var old []byte
+	var flags uint16
+	if p := st.queue.pending[pendingKey{w.m, w.id}]; p != nil {
+		var err error
+		if old, flags, err = cutRecordValue(p.value); err != nil {
+			return err
+		}
+	} else {
+		v, _, err := w.m.Get(w.key, &st.queue.buf)
+		if errors.Is(err, kv.ErrNotFound) {
+			w.replaces = false // It has expired since.
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		old, flags = v.Value, v.Flags
+	}
+	more, _, err := cutRecordValue(w.value)
+	if err == nil {
+		err = kv.CheckAppend(w.key, len(old), len(more))
+	}
+	if err != nil {
+		return err
+	}
+	all := make([]byte, 0, len(old)+len(more)+flagsBytes)
+	w.value = AppendRecordValue(append(all, old...), more, flags)
+	w.expiry = w.oldExpiry
+	return nil
 }

@@ -37,6 +37,13 @@ func (s *Writes) PutRecord(as Name, c *Records, key string, value []byte, expire
 	s.add(c.st, w)
 }
 
+// AppendRecord is PutRecord of what Records.Append does.
+func (s *Writes) AppendRecord(as Name, c *Records, key string, value []byte, expires time.Duration, cond kv.Condition, done func(revision uint64, err error)) {
+	w := c.write(disk.Put, key, cond)
+	w.as, w.value, w.expiry, w.joins, w.done = as, value, expires, true, done
+	s.add(c.st, w)
+}
+
 // DeleteRecord adds what Records.Delete does.
 func (s *Writes) DeleteRecord(as Name, c *Records, key string, cond kv.Condition, done func(revision uint64, err error)) {
 	w := c.write(disk.Delete, key, cond)

@@ -116,12 +116,21 @@ func getFound(b []byte) (f store.Found, tag int32, err error) {
 // putHead is the bytes of a put's numbers: expiry, revision of the condition, flags.
 const putHead = 17
 
+// The flags of a put.
+const (
+	putIfAbsent  = 1
+	putIfPresent = 2
+)
+
 func appendPut(b []byte, p *put) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(p.Expires))
 	b = binary.LittleEndian.AppendUint64(b, p.cond.IfRevision)
 	flags := byte(0)
 	if p.cond.IfAbsent {
-		flags = 1
+		flags |= putIfAbsent
+	}
+	if p.cond.IfPresent {
+		flags |= putIfPresent
 	}
 	b = binary.LittleEndian.AppendUint16(append(b, flags), uint16(len(p.ID)))
 	return append(append(b, p.ID...), p.Value...)
@@ -132,7 +141,7 @@ func getPut(b []byte) (p put, err error) {
 		return p, fmt.Errorf("%w: a put of %d bytes", errFormat, len(b))
 	}
 	p.Expires = int64(binary.LittleEndian.Uint64(b))
-	p.cond = kv.Condition{IfRevision: binary.LittleEndian.Uint64(b[8:]), IfAbsent: b[16] != 0}
+	p.cond = kv.Condition{IfRevision: binary.LittleEndian.Uint64(b[8:]), IfAbsent: b[16]&putIfAbsent != 0, IfPresent: b[16]&putIfPresent != 0}
 	n := int(binary.LittleEndian.Uint16(b[putHead:]))
 	b = b[putHead+2:]
 	p.ID, p.Value = string(b[:n]), b[n:]

@@ -40,8 +40,9 @@ func TestBytes(t *testing.T) {
 	if err != nil || tag != -1 || !reflect.DeepEqual(got, f) {
 		t.Errorf("%+v, %d, %v, want %+v", got, tag, err, f)
 	}
-	p := put{EncodedFeature: store.EncodedFeature{ID: "b", Value: f.Value, Expires: 7}, cond: kv.Condition{IfRevision: 5}}
-	for _, p.cond.IfAbsent = range []bool{false, true} {
+	p := put{EncodedFeature: store.EncodedFeature{ID: "b", Value: f.Value, Expires: 7}}
+	for _, c := range []kv.Condition{{IfRevision: 5}, {IfAbsent: true}, {IfPresent: true}} {
+		p.cond = c
 		if got, err := getPut(appendPut(nil, &p)); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%+v, %v, want %+v", got, err, p)
 		}

@@ -82,10 +82,12 @@ const (
 	KindNamed
 	KindMap
 	KindSlotLoad
+	KindAppend
+	KindAwait
 
 	// LastRequest is in the hello, so that clients send no kind that this
 	// server does not know. Kinds are only ever added, after the last one.
-	LastRequest = KindSlotLoad
+	LastRequest = KindAwait
 
 	KindReply   fastmsg.Kind = 64
 	KindFailure fastmsg.Kind = 65

@@ -33,7 +33,7 @@ type Name struct {
 func MayName(k fastmsg.Kind) bool {
 	switch k {
 	case KindInsert, KindDelete, KindUpdate, KindInsertMany, KindStore, KindErase, KindPatch,
-		KindCreateKept, KindCreateFeatures, KindDrop, KindPut, KindRemove, KindCreateRecords:
+		KindCreateKept, KindCreateFeatures, KindDrop, KindPut, KindAppend, KindRemove, KindCreateRecords:
 		return true
 	}
 	return false

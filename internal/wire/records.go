@@ -55,6 +55,8 @@ const MaxUploads = 8
 //	get            coll u32, n u32, n keys                            n found
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
+//	append         as put                                             revision u64
+//	await          coll u32, most ms u32, key, value                  found; revision 0: not yet
 //	remove         coll u32, if u32, revision u64, key                empty
 //	scan           coll u32, 0 u32, cursor                            cursor, entries
 //	renew          coll u32, n u32, n references u64                  n leases u16, in s
@@ -79,6 +81,7 @@ const (
 	IfAbsent   = 1 // of put's and remove's if
 	IfRevision = 2
 	PutParts   = 4
+	IfPresent  = 8 // servers that know KindAppend
 
 	FoundBytes  = 24
 	CursorBytes = 28
@@ -102,7 +105,9 @@ const (
 )
 
 // IsRecords reports whether a request is about records.
-func IsRecords(k fastmsg.Kind) bool { return k >= KindGet && k <= KindPart }
+func IsRecords(k fastmsg.Kind) bool {
+	return k >= KindGet && k <= KindPart || k == KindAppend || k == KindAwait
+}
 
 // OpenRecords is the answer to the open of a collection of records: where the
 // records and their keys are.
@@ -289,13 +294,16 @@ func ConditionOf(c kv.Condition) uint32 {
 	if c.IfRevision != 0 {
 		f |= IfRevision
 	}
+	if c.IfPresent {
+		f |= IfPresent
+	}
 	return f
 }
 
 // GetCondition decodes the condition of a write.
 func GetCondition(arg uint32, revision uint64) (kv.Condition, error) {
-	c := kv.Condition{IfAbsent: arg&IfAbsent != 0}
-	if arg&^(IfAbsent|IfRevision) != 0 || (arg&IfRevision != 0) != (revision != 0) {
+	c := kv.Condition{IfAbsent: arg&IfAbsent != 0, IfPresent: arg&IfPresent != 0}
+	if arg&^(IfAbsent|IfPresent|IfRevision) != 0 || (arg&IfRevision != 0) != (revision != 0) {
 		return c, fmt.Errorf("%w: a condition of %#x with revision %d", model.ErrProtocol, arg, revision)
 	}
 	c.IfRevision = revision

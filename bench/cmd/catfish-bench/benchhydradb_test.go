@@ -31,7 +31,7 @@ func TestBenchHydraDBScale(t *testing.T) {
 
 func TestBenchHydraDBErrors(t *testing.T) {
 	for args, says := range map[string]string{
-		"--figure 11":              `--figure is "11", want 12 or 13`,
+		"--figure 11":              `--figure is "11", want 10, 12 or 13`,
 		"--ring 8":                 "--ring with --figure 13",
 		"--figure 12 --ring -1":    "--ring is -1, want 0 to 4096",
 		"--figure 12 --ring 10000": "--ring is 10000, want 0 to 4096",
