@@ -31,6 +31,7 @@ type Counts struct {
 	Reads     uint64 // range reads and gets
 	Offloaded uint64 // of these, by RDMA Reads
 	FellBack  uint64 // of these, by a message in the end: a node stayed torn
+	Beats     uint64 // heartbeats that the policy took
 	offload.Stats
 }
 
@@ -90,7 +91,11 @@ func Dial(ctx context.Context, dev rdma.Device, at Places, sch policy.Scheme, g 
 }
 
 // Counts are those since Dial.
-func (c *Client) Counts() Counts { return c.counts }
+func (c *Client) Counts() Counts {
+	n := c.counts
+	n.Beats = c.engine.Heartbeats()
+	return n
+}
 
 // Get returns the value of a key.
 func (c *Client) Get(ctx context.Context, key uint64) (value uint64, ok bool, err error) {
@@ -120,7 +125,6 @@ func (c *Client) Scan(ctx context.Context, from, to uint64, dst []Item) ([]Item,
 		}
 	}
 	if path == policy.FastMessaging {
-		c.counts.RoundTrips++
 		dst, err = c.ask(ctx, from, to, dst)
 		o.Bytes += itemBytes * (1 + len(dst) - n)
 	}
@@ -170,6 +174,7 @@ func (c *Client) call(ctx context.Context, kind fastmsg.Kind, words ...uint64) e
 	for _, w := range words {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
+	c.counts.RoundTrips++
 	answer, got, err := c.caller.Call(ctx, kind, b, c.answer[:0])
 	if err != nil {
 		return err
