@@ -85,6 +85,10 @@ func (l *lab) run(at spot) (Value, error) {
 	if at.series == tcp40.Name {
 		cfg.Scheme, cfg.TCPGbits = tcp.Name, fasterEthernet
 	}
+	if n := cfg.Cluster.Client.Figure7; n > 0 && at.experiment == "events" {
+		cl := *cfg.Cluster
+		cl.Client.Machines, cfg.Cluster = n, &cl
+	}
 	// Ten heartbeats let the back-off settle.
 	cfg.Warmup = time.Duration(10 * cfg.Cluster.Heartbeat.IntervalNs)
 	r, err := sim.Run(l.ctx, cfg, w)

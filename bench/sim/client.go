@@ -225,7 +225,12 @@ func (s *sim) taken(id uint32, number uint16) {
 		return
 	}
 	c.walk.answered = true
-	if late := ns(s.cl.Client.WakeLatencyNs); late > 0 {
+	late := ns(s.cl.Client.WakeLatencyNs)
+	if t, at, ok := s.turnsOf(c, s.caller(id)); ok {
+		from, _ := t.next(at, s.now)
+		late += from - s.now
+	}
+	if late > 0 {
 		s.schedule(s.now+late, evNoticed, id, 0)
 		return
 	}
@@ -235,7 +240,7 @@ func (s *sim) taken(id uint32, number uint16) {
 // finish ends a request and begins the next: at once on the same core, or
 // after a pause.
 func (s *sim) finish(id uint32) {
-	c, k := &s.calls[id], &s.callers[int(id)/len(s.hosts)]
+	c, k := &s.calls[id], &s.callers[s.caller(id)]
 	over := k.ended(c)
 	took := time.Duration(s.now - k.began)
 	if over {
@@ -278,7 +283,11 @@ func (s *sim) finish(id uint32) {
 	case !over:
 		s.leave(c)
 	case think > 0 || len(s.hosts) > 1:
-		s.schedule(s.now+ns(think), evThought, id-c.host, 0)
+		thought := s.now + ns(think)
+		if t, at, ok := s.turnsOf(c, s.caller(id)); ok {
+			thought = t.after(at, s.now, ns(think))
+		}
+		s.schedule(thought, evThought, id-c.host, 0)
 		s.leave(c)
 	default:
 		k.begin(1)

@@ -70,12 +70,10 @@ type Server struct {
 	SpinNs        float64 `toml:"spin_ns" min:"0" max:"1e9"`         // idle time before sleeping
 
 	// Polling threads. If they outnumber the cores, the threads of a core
-	// share it in slices, and a request costs 1 + Crowding*(k-1)^2 times as
-	// much with k threads on its core.
-	PollNs   float64 `toml:"poll_ns" min:"0" max:"1e7"`     // finding one request
-	SliceNs  float64 `toml:"slice_ns" min:"1e3" max:"1e9"`  // a thread's slice
-	SwitchNs float64 `toml:"switch_ns" min:"0" max:"1e6"`   // to the next thread
-	Crowding float64 `toml:"crowding" min:"0" max:"1000.0"` // see above
+	// share it in slices (polling.go).
+	PollNs   float64 `toml:"poll_ns" min:"0" max:"1e7"`    // finding one request
+	SliceNs  float64 `toml:"slice_ns" min:"1e3" max:"1e9"` // a thread's slice
+	SwitchNs float64 `toml:"switch_ns" min:"0" max:"1e6"`  // to the next thread
 
 	NIC NIC `toml:"nic"`
 }
@@ -83,6 +81,8 @@ type Server struct {
 // Client is the hosts with the clients.
 type Client struct {
 	Machines int `toml:"machines" min:"1" max:"4096"`
+	// Figure7 is Machines in the paper's figure 7, of which it does not print it; 0: the same.
+	Figure7  int `toml:"figure7_machines" min:"0" max:"4096"`
 	Cores    int `toml:"cores" min:"1" max:"4096"` // of each
 	InFlight int `toml:"in_flight" min:"1" max:"4096"`
 
@@ -104,6 +104,7 @@ type Client struct {
 	CachedNs     float64 `toml:"cached_ns" min:"0" max:"1e6"`      // a cached node on the way down
 	LineNs       float64 `toml:"line_ns" min:"0" max:"1e6"`        // a line's read, everything included
 	Spins        bool    `toml:"spins"`                            // keeps its core while reads are in flight
+	Polls        bool    `toml:"polls"`                            // callers of polling servers are threads that poll, too (turns.go)
 
 	NIC NIC `toml:"nic"`
 }

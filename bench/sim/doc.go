@@ -34,7 +34,8 @@
 //	event-driven  asleep --request, latency--> in line --core--> serving
 //	              serves all requests, then sleeps
 //	polling       never sleeps; threads that outnumber the cores
-//	              run in time slices (polling.go)
+//	              run in time slices (polling.go), and so do their
+//	              callers, where these poll (turns.go)
 //
 // An insert holds the tree's one writer; a worker that waits for it keeps its
 // core. While a node is being published reads of it are torn and repeated;
@@ -96,7 +97,7 @@
 // # Reading order
 //
 // engine.go is the clock, the queue of events, cores and meters; sim.go has
-// the events; client.go, offload.go, cache.go, server.go, polling.go and
+// the events; client.go, offload.go, cache.go, server.go, polling.go, turns.go and
 // heartbeat.go handle them; series.go watches a run over time; workload.go is
 // the real tree; cluster.go the parameters; run.go, row.go the input and
 // output; micro.go is the paper's figure 9; fit.go finds free parameters. hosts.go and

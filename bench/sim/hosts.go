@@ -26,6 +26,9 @@ type caller struct {
 	results uint32 // of those that have ended
 }
 
+// caller is the number of a call's caller.
+func (s *sim) caller(id uint32) int { return int(id) / len(s.hosts) }
+
 func (s *sim) host(c *call) *host { return &s.hosts[c.host] }
 
 // node is one of the nodes of a call's search.
@@ -41,7 +44,7 @@ func (s *sim) worker(at uint32) (*host, *worker) {
 
 // begin makes the calls of a caller's next request want cores, in all groups that it asks.
 func (s *sim) begin(first uint32) {
-	k := &s.callers[int(first)/len(s.hosts)]
+	k := &s.callers[s.caller(first)]
 	asked := 0
 	for i := range s.hosts {
 		id := first + uint32(i)

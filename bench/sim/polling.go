@@ -17,11 +17,9 @@ type turn struct {
 }
 
 // share divides the cores' time among the threads.
-func (v *server) share(s *sim, host, threads int) {
+func (v *server) share(s *sim, host int) {
 	k := &s.cl.Server
 	v.turns = make([]turn, k.Cores)
-	excess := float64(threads)/float64(k.Cores) - 1
-	v.slowdown = 1 + k.Crowding*excess*excess
 	for c := range v.turns {
 		v.turns[c].has = uint32(c)
 		// Slices of different cores are not in step.

@@ -6,12 +6,11 @@ import (
 
 // server is the host with the tree: cores, and workers that run on them.
 type server struct {
-	cores    cores
-	workers  []worker
-	turns    []turn // of the cores, when polling threads outnumber them
-	waiting  int    // requests that arrived and were not begun
-	polling  bool
-	slowdown float64 // the factor of crowding on a request's work
+	cores   cores
+	workers []worker
+	turns   []turn // of the cores, when polling threads outnumber them
+	waiting int    // requests that arrived and were not begun
+	polling bool
 }
 
 // worker serves the requests of its connections, in order of arrival.
@@ -49,9 +48,8 @@ func (v *server) init(s *sim, host int) {
 	v.workers = make([]worker, n)
 	v.cores.free = k.Cores
 	v.polling = s.sch.Poll
-	v.slowdown = 1
 	if v.polling && n > k.Cores {
-		v.share(s, host, n)
+		v.share(s, host)
 	}
 	for i := range v.workers {
 		v.workers[i].since = -1 << 62
@@ -165,10 +163,9 @@ func (s *sim) work(c *call) float64 {
 		takes += k.PollNs
 	}
 	if c.insert >= 0 {
-		return takes*v.slowdown + s.writer.hold(s, c.insert)
+		return takes + s.writer.hold(s, c.insert)
 	}
-	takes += k.NodeNs*float64(c.search.nodes) + k.ResultNs*float64(c.search.results)
-	return takes * v.slowdown
+	return takes + k.NodeNs*float64(c.search.nodes) + k.ResultNs*float64(c.search.results)
 }
 
 // served: a request is done: its answer goes out, and the worker serves the

@@ -38,7 +38,7 @@ func newBench(a *app) *cobra.Command {
 	}
 	cli.Group(c)
 	c.AddCommand(newBenchRun(a), newBenchStep(a), newBenchPaper(a), newBenchSim(a), newBenchPolicies(a),
-		newBenchKV(a), newBenchFeatures(a), newBenchIdle(a), newBenchMongo(a), newBenchGroups(a), newBenchDocs(a), newBenchRFP(a), newBenchHydraDB(a), newBenchRHKV(a), newBenchChild(a))
+		newBenchKV(a), newBenchBTree(a), newBenchFeatures(a), newBenchIdle(a), newBenchMongo(a), newBenchGroups(a), newBenchDocs(a), newBenchRFP(a), newBenchHydraDB(a), newBenchRHKV(a), newBenchChild(a))
 	return c
 }
 
