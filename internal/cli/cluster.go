@@ -57,6 +57,16 @@ const clusterTime = 10 * time.Second
 type Cluster struct {
 	Groups []ClusterGroup `json:"groups"`
 	Map    *ClusterMap    `json:"map,omitempty"` // null: each group has a store of its own
+	// Planner begins moves by itself; null: none does.
+	Planner *ClusterPlanner `json:"planner,omitempty"`
+}
+
+// ClusterPlanner is who begins moves by itself, in the latest term.
+type ClusterPlanner struct {
+	Name string `json:"name"`
+	Term uint64 `json:"term"`
+	// Planned is when the last plan began, by the planner's clock.
+	Planned time.Time `json:"planned,omitzero"`
 }
 
 // ClusterGroup is one group.
@@ -153,6 +163,13 @@ func clusterState(ctx context.Context, cl *coord.Client) (Cluster, error) {
 		return state, err
 	}
 	state.Map = clusterMap(m)
+	p, err := cluster.ReadPlanner(ctx, cl)
+	if err != nil {
+		return state, err
+	}
+	if p != nil && p.ID != "" {
+		state.Planner = &ClusterPlanner{p.Name, p.Term, p.Planned}
+	}
 	var all sync.WaitGroup
 	for _, g := range groups {
 		of := ClusterGroup{Name: g.Name, Term: g.Term, Primary: g.Primary, InSync: g.InSync, MinInSync: g.MinInSync, Members: make([]ClusterMember, len(g.Members))}
@@ -213,6 +230,9 @@ func clusterText(c Cluster) string {
 	}
 	var b strings.Builder
 	b.WriteString(c.Map.text())
+	if p := c.Planner; p != nil {
+		fmt.Fprintf(&b, "planner %s (term %d), last plan %s\n", p.Name, p.Term, p.Planned.Format(time.RFC3339))
+	}
 	for _, g := range c.Groups {
 		fmt.Fprintf(&b, "group %s: term %d, primary %s, %d of %d in sync (writes need %d)\n", g.Name, g.Term, cmp.Or(g.Primary, "none yet"), len(g.InSync), len(g.Members), g.MinInSync)
 		for _, m := range g.Members {

@@ -7,6 +7,7 @@
 //	load.go     what each slot has, as groups say
 //	manifest.go a backup of all groups; backup.go: how it is made; dial.go: streams to members
 //	carry.go    moves begin, some at once, until nothing is left of a plan
+//	automatic.go plans without an operator; term.go: by one planner at a time
 //
 // Groups' primaries do the steps of moves (docs/decisions/many-groups.md); here they are
 // begun, looked at and undone.

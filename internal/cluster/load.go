@@ -22,6 +22,24 @@ type Loads func(ctx context.Context, m *placement.Map) (*Load, error)
 // ErrLoad: a group does not say how much each slot has.
 var ErrLoad = errors.New("cluster: the load of slots is not known")
 
+// What slots are weighed by.
+const (
+	ByBytes    = "bytes"
+	ByRequests = "requests"
+	ByCount    = "count" // All count alike.
+)
+
+// LoadsBy returns what asks groups by one of these; nil: nothing does.
+func LoadsBy(how string, r node.Registry, o client.Options) (Loads, error) {
+	switch how {
+	case ByBytes:
+		return AskLoads(r, o), nil
+	case ByCount:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%w: slots are not weighed by %q", ErrRefused, how)
+}
+
 // AskLoads asks the primaries of groups, as a client with these options. An error names the
 // group, and wraps ErrLoad.
 func AskLoads(r node.Registry, o client.Options) Loads {
