@@ -98,6 +98,7 @@ func (d *Daemon) openMoves() error {
 func (d *Daemon) prepare(ctx context.Context, _ uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
+	d.group.store.CountAnew()
 	return d.readMap(ctx, true)
 }
 

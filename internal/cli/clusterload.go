@@ -13,21 +13,21 @@ import (
 type loadFlags struct{ how, keyFile string }
 
 func (f *loadFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.how, "by", cluster.ByBytes, "bytes: groups say how many each slot has; count: all slots count alike, and no group is asked")
+	c.Flags().StringVar(&f.how, "by", cluster.ByBytes, "bytes: groups say how many each slot has; requests: how many reads and writes of ids came for it in the last minutes, by message:\nnot the one-sided reads, which servers do not see, nor searches; count: all slots count alike, and no group is asked")
 	c.Flags().StringVar(&f.keyFile, "key-file", "", "file with the key that servers want, of an admin of all collections; empty: $"+keyVariable)
-	Complete(c, "by", cluster.ByBytes, cluster.ByCount)
+	Complete(c, "by", cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
 }
 
-func (f *loadFlags) count() bool { return f.how == cluster.ByCount }
+func (f *loadFlags) bytes() bool { return f.how == cluster.ByBytes }
 
 // by returns what asks groups how much each slot has, nil: nothing does.
 func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, error) {
 	switch f.how {
 	case "": // A command that does not plan.
 		return nil, nil
-	case cluster.ByBytes, cluster.ByCount:
+	case cluster.ByBytes, cluster.ByRequests, cluster.ByCount:
 	default:
-		return nil, BadUsage("--by is %q, want %s or %s", f.how, cluster.ByBytes, cluster.ByCount)
+		return nil, BadUsage("--by is %q, want %s, %s or %s", f.how, cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
 	}
 	key, err := clientKey(f.keyFile)
 	if err != nil {

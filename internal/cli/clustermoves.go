@@ -64,9 +64,22 @@ func (f *moveFlags) run(a *App, cmd *cobra.Command, o cluster.Options, do func(c
 		return err
 	}
 	ctx := cmd.Context()
+	show := o.Progress
+	o.Progress = func(p cluster.Progress) {
+		if !f.load.bytes() {
+			p.Done.Bytes, p.LeftBytes = 0, 0
+		}
+		show(p)
+	}
 	moved, err := do(ctx, cl, o)
 	if err != nil {
 		return err
+	}
+	if !f.load.bytes() { // It is in requests.
+		moved.Bytes = 0
+		for i := range moved.Plan {
+			moved.Plan[i].Bytes = 0
+		}
 	}
 	if moved.Map == nil {
 		m, err := cluster.Read(ctx, cl)
@@ -128,7 +141,8 @@ func newClusterRebalance(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rebalance",
 		Short: "Move slots until each group has its share by weight",
-		Long: `Move slots until each group has its share by weight, of the bytes in all slots. Reads and writes go on.
+		Long: `Move slots until each group has its share by weight, of the bytes in all slots, or, with --by requests, of
+the requests for them: reads and writes of ids that servers answer. One-sided reads and searches are not counted. Reads and writes go on.
 It waits, and shows on standard error what has moved. It may be ended at any time, and run again:
 what has begun goes on without it. Several may run at the same time.
 
@@ -145,7 +159,7 @@ commands, and coordinators with --rebalance, one begins moves at a time.`,
 				return err
 			case bytes < 0:
 				return BadUsage("--bytes is %d, want 0 or more", bytes)
-			case bytes > 0 && f.load.count():
+			case bytes > 0 && !f.load.bytes():
 				return BadUsage("--bytes needs --by bytes")
 			case !(tolerance >= 0 && tolerance <= 1):
 				return BadUsage("--tolerance is %v, want 0 to 1", tolerance)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Automatic is how a planner begins moves by itself.
+// Automatic is how a planner begins moves without a command.
 type Automatic struct {
 	Name  string        // of the planner, for operators
 	Every time.Duration // between the beginnings of plans, at least; also of two planners
@@ -39,7 +39,7 @@ func (a *Automatic) Check() error {
 }
 
 // Run is a planner until ctx is done: as long as it has the term, it rebalances at times. Its
-// only state is the map: after a planner that was lost, the next one goes on by it.
+// only state is the map: after a planner that was lost, the next one continues by it.
 func (a *Automatic) Run(ctx context.Context, r Registry) {
 	var c candidate
 	var said quiet

@@ -11,7 +11,7 @@ import (
 	"github.com/catfish-index/catfish/internal/coord"
 )
 
-// One planner at a time begins moves by itself. It has a term: a value at the coordinators, which
+// One planner at a time begins moves without a command. It has a term: a value at the coordinators, which
 // it changes at every beat. Another planner that has seen no change of it for lostAfter, by its own
 // clock, takes the next term by compare-and-set.
 //
@@ -29,7 +29,7 @@ const (
 // ErrTermEnded: another planner has the term now. Nothing was changed.
 var ErrTermEnded = errors.New("cluster: another planner has taken the term")
 
-// Planner is who begins moves by itself.
+// Planner is the one that begins moves without a command.
 type Planner struct {
 	Name string `json:"name"`
 	Term uint64 `json:"term"`
