@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"time"
@@ -99,7 +100,14 @@ func (d *Daemon) prepare(ctx context.Context, _ uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
 	d.group.store.CountAnew()
-	return d.readMap(ctx, true)
+	err := d.readMap(ctx, true)
+	if errors.Is(err, errRemoved) { // It is called again at once.
+		select {
+		case <-time.After(mapPause):
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 // joinCluster follows the map until the daemon ends.
@@ -130,6 +138,7 @@ func (d *Daemon) followMap() {
 	d.running.Go(func() { d.group.coord.Watch(d.ctx, cluster.Key, d.rereadMap) })
 	t := time.NewTimer(mapPause)
 	defer t.Stop()
+	var gone removal
 	for {
 		select {
 		case <-d.group.reread:
@@ -142,10 +151,35 @@ func (d *Daemon) followMap() {
 		switch err := d.readMap(ctx, false); {
 		case errors.Is(err, errSoon):
 			t.Reset(soonPause)
+		case errors.Is(err, errRemoved):
+			gone.log(d.log, err, time.Now())
 		case err != nil && d.ctx.Err() == nil:
 			d.log.Warn("the map of groups cannot be read", "error", err)
+		case err == nil:
+			gone = removal{}
 		}
 		cancel()
+	}
+}
+
+// errRemoved: the map had the group, and has it no more.
+var errRemoved = errors.New("catfish: the group was taken out of the map of groups")
+
+// errGone says what to do.
+func errGone(group string) error {
+	return fmt.Errorf("%w: nothing is left in group %q, and it takes no writes: stop its servers; or 'catfish cluster add %s' takes it back", errRemoved, group, group)
+}
+
+// removal is when a member said last that its group was removed.
+type removal struct{ said time.Time }
+
+// removalEvery is between such lines: it stays so until an operator does something.
+const removalEvery = time.Hour
+
+func (r *removal) log(log *slog.Logger, err error, now time.Time) {
+	if r.said.IsZero() || now.Sub(r.said) >= removalEvery {
+		r.said = now
+		log.Error("this server is not needed", "error", err)
 	}
 }
 
@@ -190,8 +224,8 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 		return nil
 	}
 	me, err := m.Find(d.o.Group.Name)
-	if errors.Is(err, placement.ErrUnknown) && was == nil {
-		return nil
+	if errors.Is(err, placement.ErrUnknown) {
+		return d.unnamed(ctx, was != nil)
 	}
 	if err != nil {
 		return err
@@ -219,6 +253,26 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 		return err
 	}
 	return d.group.store.Retake()
+}
+
+// unnamed is what a member does whose group the map does not name: it has a store of its own, unless the
+// map had it.
+func (d *Daemon) unnamed(ctx context.Context, had bool) error {
+	if !had {
+		v, err := d.group.coord.Get(ctx, node.Key(d.o.Group.Name))
+		if err != nil || v.Version == 0 {
+			return err
+		}
+		g, err := node.Parse(v)
+		if err != nil {
+			return err
+		}
+		had = g.Removed
+	}
+	if had {
+		return errGone(d.o.Group.Name)
+	}
+	return nil
 }
 
 // readPlaces reads the map for Options.Load, which adds boxes before this member joins its group.

@@ -105,10 +105,14 @@ func absent(ctx context.Context, r Reader, groups []coord.Value) error {
 	for _, g := range groups {
 		if v, err := r.Get(ctx, g.Key); err != nil || v.Version != 0 {
 			if err == nil {
-				err = fmt.Errorf("%w: %s exists, with a store of its own: the groups of a map are started after it", ErrRefused, g.Key)
+				err = exists(g.Key)
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+func exists(key string) error {
+	return fmt.Errorf("%w: %s exists, with a store of its own: the groups of a map are started after it", ErrRefused, key)
 }

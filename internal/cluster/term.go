@@ -15,8 +15,8 @@ import (
 // it changes at every beat. Another planner that has seen no change of it for lostAfter, by its own
 // clock, takes the next term by compare-and-set.
 //
-// No clock decides who may begin moves. Each change of the map compares the term's value, too, so a
-// planner that was stopped, and goes on after another has taken the term, changes nothing.
+// No clock decides which planner may begin moves. Each change of the map compares the term's value, too, so a
+// planner that was stopped, and continues after another has taken the term, changes nothing.
 
 // PlannerKey is that of the term.
 const PlannerKey = "planner"
