@@ -97,4 +97,12 @@ func TestGrowFromOneGroup(t *testing.T) {
 		t.Errorf("%d groups, %d moves", len(m.Groups), len(m.Moves))
 	}
 	count()
+	// Its servers are there still: it can be added again, and gets its share with the store that it has.
+	if _, err := groupmap.Add(t.Context(), registry, placement.Group{Name: "b", Weight: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := groupmap.Rebalance(t.Context(), registry, o); err != nil || result.Moves == 0 {
+		t.Errorf("added again: %+v, %v", result, err)
+	}
+	count()
 }

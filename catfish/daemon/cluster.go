@@ -98,7 +98,15 @@ func (d *Daemon) openMoves() error {
 func (d *Daemon) prepare(ctx context.Context, _ uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
-	return d.readMap(ctx, true)
+	d.group.store.CountAnew()
+	err := d.readMap(ctx, true)
+	if errors.Is(err, errRemoved) { // It is called again at once.
+		select {
+		case <-time.After(mapPause):
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 // joinCluster follows the map until the daemon ends.
@@ -129,6 +137,7 @@ func (d *Daemon) followMap() {
 	d.running.Go(func() { d.group.coord.Watch(d.ctx, cluster.Key, d.rereadMap) })
 	t := time.NewTimer(mapPause)
 	defer t.Stop()
+	var gone removal
 	for {
 		select {
 		case <-d.group.reread:
@@ -141,8 +150,12 @@ func (d *Daemon) followMap() {
 		switch err := d.readMap(ctx, false); {
 		case errors.Is(err, errSoon):
 			t.Reset(soonPause)
+		case errors.Is(err, errRemoved):
+			gone.log(d.log, err, time.Now())
 		case err != nil && d.ctx.Err() == nil:
 			d.log.Warn("the map of groups cannot be read", "error", err)
+		case err == nil:
+			gone = removal{}
 		}
 		cancel()
 	}
@@ -189,8 +202,8 @@ func (d *Daemon) readMap(ctx context.Context, first bool) error {
 		return nil
 	}
 	me, err := m.Find(d.o.Group.Name)
-	if errors.Is(err, placement.ErrUnknown) && was == nil {
-		return nil
+	if errors.Is(err, placement.ErrUnknown) {
+		return d.unnamed(ctx, was != nil)
 	}
 	if err != nil {
 		return err

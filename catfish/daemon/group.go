@@ -350,7 +350,7 @@ func (d *Daemon) startingHello() *wire.GroupHello {
 func (d *Daemon) groupHello() *wire.GroupHello {
 	n := d.group.node.Load()
 	g := n.Group()
-	h := &wire.GroupHello{Name: g.Name, Node: d.o.Group.Node, Term: g.Term, Primary: g.Primary, Revision: n.Applied(), Lane: lane(n), Copy: sentCopy(n)}
+	h := &wire.GroupHello{Name: g.Name, Node: d.o.Group.Node, Term: g.Term, Primary: g.Primary, Revision: n.Applied(), Requests: d.group.store.SlotRequests().Rate(), Lane: lane(n), Copy: sentCopy(n)}
 	switch {
 	case n.Status().Failed:
 		h.Role = roleFailed

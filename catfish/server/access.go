@@ -64,7 +64,7 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	wire.KindStats:    access.None,  // It shows what the key may read.
 	wire.KindLease:    access.None,
 	wire.KindMap:      access.None,
-	wire.KindSlotLoad: access.Admin, // Of all collections.
+	wire.KindSlotLoad: access.Admin, wire.KindSlotRequests: access.Admin, // Of all collections.
 }
 
 // needs is kindRoles as a table.
@@ -184,7 +184,7 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 		return nil
 	case wire.KindOpen, wire.KindCreate, wire.KindCreateKept, wire.KindDrop:
 		return g.principal.Check(collectionOf(string(p)), need)
-	case wire.KindBackup, wire.KindSlotLoad: // Only a role for * is for the name *, and it is for all.
+	case wire.KindBackup, wire.KindSlotLoad, wire.KindSlotRequests: // Only a role for * is for the name *, and it is for all.
 		return g.principal.Check("*", need)
 	case wire.KindSwap:
 		a, b, err := wire.GetNames(p)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/access"
 	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/store"
@@ -89,8 +90,10 @@ func TestRoleOfBackups(t *testing.T) {
 		if err := g.check(s, wire.KindBackup, []byte("a backup")); !errors.Is(err, want) {
 			t.Errorf("key %d: %v, want %v", i, err, want)
 		}
-		if err := g.check(s, wire.KindSlotLoad, nil); !errors.Is(err, want) {
-			t.Errorf("the load of slots, key %d: %v, want %v", i, err, want)
+		for _, kind := range []fastmsg.Kind{wire.KindSlotLoad, wire.KindSlotRequests} {
+			if err := g.check(s, kind, nil); !errors.Is(err, want) {
+				t.Errorf("the load of slots, kind %d, key %d: %v, want %v", kind, i, err, want)
+			}
 		}
 	}
 }

@@ -30,3 +30,15 @@ func (v *service) slotLoad(from *peer, p []byte) (*task, error) {
 		return wire.AppendSlotLoad(nil, load), nil
 	}), nil
 }
+
+// slotRequests answers a client that asks how many requests came for each slot.
+func (v *service) slotRequests(p, out []byte) ([]byte, error) {
+	if len(p) != 0 {
+		return nil, fmt.Errorf("%w: request for the requests of slots of %d bytes, want none", model.ErrProtocol, len(p))
+	}
+	st, err := v.s.Store()
+	if err != nil {
+		return nil, err
+	}
+	return wire.AppendSlotRequests(out, st.SlotRequests()), nil
+}

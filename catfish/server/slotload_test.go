@@ -8,6 +8,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store"
@@ -47,7 +48,22 @@ func TestSlotLoad(t *testing.T) {
 			t.Errorf("asked as another group: %v", err)
 		}
 	}
-	if _, err := client.RawCall(t.Context(), c, wire.RawMessage{Kind: wire.KindSlotLoad, Body: []byte{0}}); !errors.Is(err, model.ErrProtocol) {
-		t.Errorf("a request with a payload: %v", err)
+	for _, kind := range []fastmsg.Kind{wire.KindSlotLoad, wire.KindSlotRequests} {
+		if _, err := client.RawCall(t.Context(), c, wire.RawMessage{Kind: kind, Body: []byte{0}}); !errors.Is(err, model.ErrProtocol) {
+			t.Errorf("a request of kind %d with a payload: %v", kind, err)
+		}
+	}
+	// Requests are counted once the store has slots.
+	if err := st.SetSlots(store.Slots{Epoch: 1, Owned: store.AllSlots()}); err != nil {
+		t.Fatal(err)
+	}
+	for range 4000 {
+		if _, err := places.Get(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := client.SlotRequests(t.Context(), s.Addr(), "g", client.Options{Transport: model.TransportTCP, Logger: quiet()})
+	if err != nil || r.Counted[placement.SlotOf([]byte("a"))] < 100 || r.Sum() > 1000 || r.Over <= 0 {
+		t.Errorf("%d requests counted in %v, %v", r.Sum(), r.Over, err)
 	}
 }

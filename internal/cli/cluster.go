@@ -57,6 +57,16 @@ const clusterTime = 10 * time.Second
 type Cluster struct {
 	Groups []ClusterGroup `json:"groups"`
 	Map    *ClusterMap    `json:"map,omitempty"` // null: each group has a store of its own
+	// Planner begins moves without a command; null: none does.
+	Planner *ClusterPlanner `json:"planner,omitempty"`
+}
+
+// ClusterPlanner is the planner that begins moves without a command, in the latest term.
+type ClusterPlanner struct {
+	Name string `json:"name"`
+	Term uint64 `json:"term"`
+	// Planned is when the last plan began, by the planner's clock.
+	Planned time.Time `json:"planned,omitzero"`
 }
 
 // ClusterGroup is one group.
@@ -67,6 +77,10 @@ type ClusterGroup struct {
 	InSync    []string        `json:"in_sync"`
 	MinInSync int             `json:"min_in_sync"`
 	Members   []ClusterMember `json:"members"`
+	// Requests a second for ids that the primary answers, of the last minutes, and their share of those of
+	// all groups; 0: there is one group, or it is not known. One-sided reads are not in it.
+	Requests float64 `json:"requests"`
+	Share    float64 `json:"requests_share"`
 }
 
 // ClusterMember is one member. Its role is "away" if it does not answer; a member that
@@ -83,6 +97,8 @@ type ClusterMember struct {
 	// Copy is that of the store, which it sends to a new member.
 	Copy  *wire.CopyHello `json:"copy,omitempty"`
 	Error string          `json:"error,omitempty"` // why it is away
+
+	requests float64
 }
 
 func newCluster(a *App) *cobra.Command {
@@ -153,6 +169,13 @@ func clusterState(ctx context.Context, cl *coord.Client) (Cluster, error) {
 		return state, err
 	}
 	state.Map = clusterMap(m)
+	p, err := cluster.ReadPlanner(ctx, cl)
+	if err != nil {
+		return state, err
+	}
+	if p != nil && p.ID != "" {
+		state.Planner = &ClusterPlanner{p.Name, p.Term, p.Planned}
+	}
 	var all sync.WaitGroup
 	for _, g := range groups {
 		of := ClusterGroup{Name: g.Name, Term: g.Term, Primary: g.Primary, InSync: g.InSync, MinInSync: g.MinInSync, Members: make([]ClusterMember, len(g.Members))}
@@ -166,15 +189,13 @@ func clusterState(ctx context.Context, cl *coord.Client) (Cluster, error) {
 					to.Error = err.Error()
 					return
 				}
-				to.Role, to.Revision, to.Lane, to.Copy = h.Role, h.Revision, h.Lane, h.Copy
+				to.Role, to.Revision, to.Lane, to.Copy, to.requests = h.Role, h.Revision, h.Lane, h.Copy, h.Requests
 			})
 		}
 		state.Groups = append(state.Groups, of)
 	}
 	all.Wait()
-	for _, g := range state.Groups {
-		g.measure()
-	}
+	state.measure()
 	return state, nil
 }
 
@@ -191,6 +212,26 @@ func askMember(ctx context.Context, group string, m *node.Member) (*wire.GroupHe
 		return nil, errOther
 	default:
 		return h.Group, nil
+	}
+}
+
+// measure compares members with their primary, and the requests of groups.
+func (c *Cluster) measure() {
+	sum := 0.0
+	for i := range c.Groups {
+		g := &c.Groups[i]
+		g.measure()
+		for _, m := range g.Members {
+			if m.Node == g.Primary {
+				g.Requests = m.requests
+			}
+		}
+		sum += g.Requests
+	}
+	for i := range c.Groups {
+		if sum > 0 {
+			c.Groups[i].Share = c.Groups[i].Requests / sum
+		}
 	}
 }
 
@@ -213,8 +254,15 @@ func clusterText(c Cluster) string {
 	}
 	var b strings.Builder
 	b.WriteString(c.Map.text())
+	if p := c.Planner; p != nil {
+		fmt.Fprintf(&b, "planner %s (term %d), last plan %s\n", p.Name, p.Term, p.Planned.Format(time.RFC3339))
+	}
 	for _, g := range c.Groups {
-		fmt.Fprintf(&b, "group %s: term %d, primary %s, %d of %d in sync (writes need %d)\n", g.Name, g.Term, cmp.Or(g.Primary, "none yet"), len(g.InSync), len(g.Members), g.MinInSync)
+		fmt.Fprintf(&b, "group %s: term %d, primary %s, %d of %d in sync (writes need %d)", g.Name, g.Term, cmp.Or(g.Primary, "none yet"), len(g.InSync), len(g.Members), g.MinInSync)
+		if g.Share > 0 {
+			fmt.Fprintf(&b, ", %.1f requests/s (%.0f%%)", g.Requests, 100*g.Share)
+		}
+		b.WriteByte('\n')
 		for _, m := range g.Members {
 			in := "in sync"
 			if !m.InSync {

@@ -104,3 +104,18 @@ func TestCoordinatorTLS(t *testing.T) {
 		t.Errorf("exit status %d: %s", code, says)
 	}
 }
+
+// The status says which share of the requests each group answers, by what its primary says.
+func TestRequestsShare(t *testing.T) {
+	c := Cluster{Planner: &ClusterPlanner{Name: "c1", Term: 4}, Groups: []ClusterGroup{
+		{Name: "a", Primary: "n2", Members: []ClusterMember{{Node: "n2", requests: 300}, {Node: "n1", requests: 5000}}},
+		{Name: "b", Primary: "n1", Members: []ClusterMember{{Node: "n1", requests: 100}}}, {Name: "c"},
+	}}
+	c.measure()
+	text := clusterText(c)
+	for _, want := range []string{"300.0 requests/s (75%)\n", "100.0 requests/s (25%)\n", "planner c1 (term 4)", "(writes need 0)\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}

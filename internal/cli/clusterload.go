@@ -12,32 +12,26 @@ import (
 // loadFlags say by what slots are weighed.
 type loadFlags struct{ how, keyFile string }
 
-// What slots are weighed by.
-const (
-	byBytes = "bytes"
-	byCount = "count"
-)
-
 func (f *loadFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.how, "by", byBytes, "bytes: groups say how many each slot has; count: all slots count alike, and no group is asked")
+	c.Flags().StringVar(&f.how, "by", cluster.ByBytes, "bytes: groups say how many each slot has; requests: how many reads and writes of ids came for it in the last minutes, by message:\nnot the one-sided reads, which servers do not see, nor searches; count: all slots count alike, and no group is asked")
 	c.Flags().StringVar(&f.keyFile, "key-file", "", "file with the key that servers want, of an admin of all collections; empty: $"+keyVariable)
-	Complete(c, "by", byBytes, byCount)
+	Complete(c, "by", cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
 }
 
-func (f *loadFlags) count() bool { return f.how == byCount }
+func (f *loadFlags) bytes() bool { return f.how == cluster.ByBytes }
 
 // by returns what asks groups how much each slot has, nil: nothing does.
 func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, error) {
 	switch f.how {
-	case "", byCount:
+	case "": // A command that does not plan.
 		return nil, nil
-	case byBytes:
+	case cluster.ByBytes, cluster.ByRequests, cluster.ByCount:
 	default:
-		return nil, BadUsage("--by is %q, want %s or %s", f.how, byBytes, byCount)
+		return nil, BadUsage("--by is %q, want %s, %s or %s", f.how, cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
 	}
 	key, err := clientKey(f.keyFile)
 	if err != nil {
 		return nil, err
 	}
-	return cluster.AskLoads(cl, client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()}), nil
+	return cluster.LoadsBy(f.how, cl, client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()})
 }

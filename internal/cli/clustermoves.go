@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -63,9 +64,22 @@ func (f *moveFlags) run(a *App, cmd *cobra.Command, o cluster.Options, do func(c
 		return err
 	}
 	ctx := cmd.Context()
+	show := o.Progress
+	o.Progress = func(p cluster.Progress) {
+		if !f.load.bytes() {
+			p.Done.Bytes, p.LeftBytes = 0, 0
+		}
+		show(p)
+	}
 	moved, err := do(ctx, cl, o)
 	if err != nil {
 		return err
+	}
+	if !f.load.bytes() { // It is in requests.
+		moved.Bytes = 0
+		for i := range moved.Plan {
+			moved.Plan[i].Bytes = 0
+		}
 	}
 	if moved.Map == nil {
 		m, err := cluster.Read(ctx, cl)
@@ -123,14 +137,20 @@ func newClusterRebalance(a *App) *cobra.Command {
 	var bytes int64
 	var tolerance float64
 	var dry bool
+	var every time.Duration
 	c := &cobra.Command{
 		Use:   "rebalance",
 		Short: "Move slots until each group has its share by weight",
-		Long: `Move slots until each group has its share by weight, of the bytes in all slots. Reads and writes go on.
+		Long: `Move slots until each group has its share by weight, of the bytes in all slots, or, with --by requests, of
+the requests for them: reads and writes of ids that servers answer. One-sided reads and searches are not counted. Reads and writes go on.
 It waits, and shows on standard error what has moved. It may be ended at any time, and run again:
-what has begun goes on without it. Several may run at the same time.`,
+what has begun goes on without it. Several may run at the same time.
+
+With --every it does not end, and plans again each time, --moves slots at most. Of several such
+commands, and coordinators with --rebalance, one begins moves at a time.`,
 		Example: `  catfish cluster rebalance --dry-run --coordinators 10.0.0.1:7120
-  catfish cluster rebalance --bytes 100GiB --coordinators 10.0.0.1:7120`,
+  catfish cluster rebalance --bytes 100GiB --coordinators 10.0.0.1:7120
+  catfish cluster rebalance --every 10m --tolerance 0.1 --coordinators 10.0.0.1:7120`,
 		Args: Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.options(a)
@@ -139,12 +159,18 @@ what has begun goes on without it. Several may run at the same time.`,
 				return err
 			case bytes < 0:
 				return BadUsage("--bytes is %d, want 0 or more", bytes)
-			case bytes > 0 && f.load.count():
+			case bytes > 0 && !f.load.bytes():
 				return BadUsage("--bytes needs --by bytes")
 			case !(tolerance >= 0 && tolerance <= 1):
 				return BadUsage("--tolerance is %v, want 0 to 1", tolerance)
 			}
 			o.Bytes, o.Tolerance = uint64(bytes), tolerance
+			if every != 0 {
+				if bytes > 0 || dry || f.asJSON {
+					return BadUsage("--every with --bytes, --dry-run or --json")
+				}
+				return f.automatic(a, cmd, &cluster.Automatic{Every: every, Plan: o})
+			}
 			return f.run(a, cmd, o, func(ctx context.Context, r cluster.Registry, o cluster.Options) (Moved, error) {
 				if dry {
 					return planned(ctx, r, o)
@@ -159,7 +185,31 @@ what has begun goes on without it. Several may run at the same time.`,
 	c.Flags().Var(byteSize{&bytes}, "bytes", "how much to move at most, such as 100GiB; 0: as much as is needed")
 	c.Flags().Float64Var(&tolerance, "tolerance", 0.05, "if all groups are as near to their shares as this part of them, nothing moves")
 	c.Flags().BoolVar(&dry, "dry-run", false, "print what would move")
+	c.Flags().DurationVar(&every, "every", 0, "plan again and again, with this time between plans at least, until Ctrl-C; 0: once")
 	return c
+}
+
+// automatic plans until Ctrl-C.
+func (f *moveFlags) automatic(a *App, cmd *cobra.Command, p *cluster.Automatic) error {
+	p.Plan.Slots, p.Plan.Progress, p.Logger = f.moves, nil, a.logger()
+	if err := p.Check(); err != nil {
+		return BadUsage("%v", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	p.Name = fmt.Sprintf("catfish cluster rebalance at %s, process %d", host, os.Getpid())
+	cl, err := f.dial()
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if p.Plan.Load, err = f.load.by(a, cl); err != nil {
+		return err
+	}
+	p.Run(cmd.Context(), cl)
+	return nil
 }
 
 // planned is what Rebalance would move.

@@ -64,6 +64,7 @@ type carrier struct {
 
 	done    Result
 	begun   uint64            // bytes, as budgets count them
+	began   int               // slots
 	under   map[uint16]string // slots that move, and where to
 	planned bool
 	left    []placement.Move // after these
@@ -203,6 +204,7 @@ func (c *carrier) begin(ctx context.Context, m *placement.Map, version int64, mo
 		c.under[v.Slot] = m.Groups[v.To].Name
 	}
 	c.begun += bytesOf(moves, c.load)
+	c.began += len(moves)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,9 +13,9 @@ import (
 )
 
 // change changes the map, by the next one that a function makes of it, until no other change
-// comes between. The function may return the same map: then nothing is changed. none are groups
-// that must not exist.
-func change(ctx context.Context, r Registry, next func(*placement.Map) (*placement.Map, error), none ...coord.Value) (*placement.Map, error) {
+// comes between. The function may return the same map: then nothing is changed. added are groups
+// that come into the map.
+func change(ctx context.Context, r Registry, next func(*placement.Map) (*placement.Map, error), added ...string) (*placement.Map, error) {
 	for {
 		m, version, err := read(ctx, r)
 		if err == nil && m == nil {
@@ -31,26 +32,46 @@ func change(ctx context.Context, r Registry, next func(*placement.Map) (*placeme
 		if err != nil {
 			return nil, err
 		}
-		if _, err = r.SwapIf(ctx, Key, version, b, none...); !errors.Is(err, coord.ErrConflict) {
-			return n, err
+		var free []coord.Value
+		for _, name := range added {
+			v, err := mayAdd(ctx, r, name)
+			if err != nil {
+				return nil, err
+			}
+			free = append(free, v)
 		}
-		if err := absent(ctx, r, none); err != nil {
-			return nil, err
+		if _, err = r.SwapIf(ctx, Key, version, b, free...); !errors.Is(err, coord.ErrConflict) {
+			return n, err
 		}
 	}
 }
 
+// mayAdd returns the value of a group that may come into the map: there is none, or the group was taken out
+// of the map, with nothing in its store, and its members have refused writes since. Another one has a
+// store of its own: ErrRefused.
+func mayAdd(ctx context.Context, r Reader, name string) (coord.Value, error) {
+	v, err := r.Get(ctx, node.Key(name))
+	if err != nil || v.Version == 0 {
+		return v, err
+	}
+	g, err := node.Parse(v)
+	if err == nil && !g.Removed {
+		err = exists(v.Key)
+	}
+	return v, err
+}
+
 var errNoMap = fmt.Errorf("%w: there is no map of groups; 'catfish cluster init' makes it, also for one group that exists", ErrRefused)
 
-// Add adds a group, which does not exist yet, and has nothing until moves bring it. The reason
-// is that of Init. ErrRefused: the group exists, or is in the map.
+// Add adds a group, which does not exist yet, or was removed, and has nothing until moves bring it. The
+// reason is that of Init. ErrRefused: the group exists, or is in the map.
 func Add(ctx context.Context, r Registry, g placement.Group) (*placement.Map, error) {
 	return change(ctx, r, func(m *placement.Map) (*placement.Map, error) {
 		if _, err := m.Find(g.Name); err == nil {
 			return nil, fmt.Errorf("%w: group %q is in the map", ErrRefused, g.Name)
 		}
 		return m.AddGroup(g.Name, g.Weight)
-	}, coord.Value{Key: node.Key(g.Name)})
+	}, g.Name)
 }
 
 // Weigh gives a group another weight. Nothing moves until Rebalance or Drain. ErrRefused: it is
@@ -68,15 +89,42 @@ func Weigh(ctx context.Context, r Registry, name string, weight uint8) (*placeme
 	})
 }
 
-// Remove takes a group out of the map. placement.ErrBusy: it has slots, or moves.
+// Remove takes a group out of the map. placement.ErrBusy: it has slots, or moves. The group's value
+// notes it first, so that its members take no writes as a group without a map would, and Add takes it again.
 func Remove(ctx context.Context, r Registry, name string) (*placement.Map, error) {
 	return change(ctx, r, func(m *placement.Map) (*placement.Map, error) {
 		g, err := m.Find(name)
 		if err != nil {
 			return nil, err
 		}
-		return m.RemoveGroup(g)
+		n, err := m.RemoveGroup(g)
+		if err == nil {
+			err = note(ctx, r, name)
+		}
+		return n, err
 	})
+}
+
+// note notes that a group is taken out of the map. As long as the map names it, that means nothing.
+func note(ctx context.Context, r Registry, name string) error {
+	for {
+		v, err := r.Get(ctx, node.Key(name))
+		if err != nil || v.Version == 0 { // It was never started.
+			return err
+		}
+		g, err := node.Parse(v)
+		if err != nil || g.Removed {
+			return err
+		}
+		g.Removed = true
+		b, err := json.Marshal(g)
+		if err != nil {
+			return err
+		}
+		if _, err := r.SwapIf(ctx, v.Key, v.Version, b); !errors.Is(err, coord.ErrConflict) && !errors.Is(err, coord.ErrUnknown) {
+			return err
+		}
+	}
 }
 
 // Undo ends moves that are not decided, and returns how many, and how many others of these
@@ -93,25 +141,26 @@ func Undo(ctx context.Context, r Registry, slots []uint16) (undone, decided int,
 		for _, s := range slots {
 			parts = append(parts, placement.Part{Slot: s})
 		}
-		n := m
-		for _, p := range parts {
-			switch next, err := n.Undo(p); {
-			case err == nil:
-				n = next
-				undone++
-			case errors.Is(err, placement.ErrStep):
-				decided++
-			case !errors.Is(err, placement.ErrUnknown): // Others need not move.
-				return nil, err
+		n, err := m.Batch(func(n *placement.Map) error {
+			for _, p := range parts {
+				switch _, err := n.Undo(p); {
+				case err == nil:
+					undone++
+				case errors.Is(err, placement.ErrStep):
+					decided++
+				case !errors.Is(err, placement.ErrUnknown): // Others need not move.
+					return err
+				}
 			}
-		}
+			return nil
+		})
 		if slots != nil && undone+decided == 0 {
 			return nil, fmt.Errorf("%w: none of the %d slots moves", ErrRefused, len(slots))
 		}
-		if n != m {
-			n.Version = m.Version + 1 // It is one change.
+		if err == nil && undone == 0 {
+			return m, nil
 		}
-		return n, nil
+		return n, err
 	})
 	return undone, decided, err
 }

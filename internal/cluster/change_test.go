@@ -156,3 +156,44 @@ func TestUndo(t *testing.T) {
 		t.Errorf("%d slots have got another owner", slots)
 	}
 }
+
+// A group that was taken out of the map may be added again; one that has a store of its own may not, nor does
+// the mark of a removal that was not made matter.
+func TestAddAgain(t *testing.T) {
+	r := newRegistry(t)
+	if _, err := Init(t.Context(), r, []placement.Group{{Name: "a", Weight: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	b := placement.Group{Name: "b", Weight: 1}
+	if _, err := Add(t.Context(), r, b); err != nil {
+		t.Fatal(err)
+	}
+	r.exist("b", "c") // Its servers start.
+	conflicts := 0
+	r.fails = func() (bool, error) {
+		conflicts++
+		return conflicts != 1, map[bool]error{true: coord.ErrConflict}[conflicts == 1]
+	}
+	if _, err := Remove(t.Context(), r, "b"); err != nil {
+		t.Fatal(err)
+	}
+	r.fails = nil
+	v, err := r.Get(t.Context(), node.Key("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err := node.Parse(v); err != nil || !g.Removed {
+		t.Fatalf("%+v, %v", g, err)
+	}
+	if _, err := Remove(t.Context(), r, "b"); !errors.Is(err, placement.ErrUnknown) {
+		t.Error(err)
+	}
+	if m, err := Add(t.Context(), r, b); err != nil || len(m.Groups) != 2 {
+		t.Fatal(err)
+	}
+	_, err = Add(t.Context(), r, placement.Group{Name: "c", Weight: 1})
+	refused(t, err, ErrRefused, "groups/c exists")
+	if _, err := Remove(t.Context(), r, "a"); !errors.Is(err, placement.ErrBusy) {
+		t.Error(err)
+	}
+}

@@ -7,6 +7,7 @@
 //	load.go     what each slot has, as groups say
 //	manifest.go a backup of all groups; backup.go: how it is made; dial.go: streams to members
 //	carry.go    moves begin, some at once, until nothing is left of a plan
+//	automatic.go plans without an operator; term.go: by one planner at a time
 //
 // Groups' primaries do the steps of moves (docs/decisions/many-groups.md); here they are
 // begun, looked at and undone.
@@ -104,10 +105,14 @@ func absent(ctx context.Context, r Reader, groups []coord.Value) error {
 	for _, g := range groups {
 		if v, err := r.Get(ctx, g.Key); err != nil || v.Version != 0 {
 			if err == nil {
-				err = fmt.Errorf("%w: %s exists, with a store of its own: the groups of a map are started after it", ErrRefused, g.Key)
+				err = exists(g.Key)
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+func exists(key string) error {
+	return fmt.Errorf("%w: %s exists, with a store of its own: the groups of a map are started after it", ErrRefused, key)
 }

@@ -1,10 +1,13 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/replica/node"
@@ -39,15 +42,16 @@ func TestSlotLoads(t *testing.T) {
 		}
 		return l, nil
 	}
-	load, err := slotLoads(m, groups, ask)
+	all, err := ofGroups(m, groups, ask)
+	load := mostOf(all)
 	if err != nil || load[1] != 10 || load[2] != 21 || load[3] != 30 {
 		t.Fatal(err)
 	}
-	if _, err := slotLoads(m, groups[:2], ask); !errors.Is(err, ErrLoad) || !strings.Contains(err.Error(), `group "d" has no members`) {
+	if _, err := ofGroups(m, groups[:2], ask); !errors.Is(err, ErrLoad) || !strings.Contains(err.Error(), `group "d" has no members`) {
 		t.Error(err)
 	}
 	away := errors.New("away")
-	_, err = slotLoads(m, groups, func(string, string) (*Load, error) { return nil, away })
+	_, err = ofGroups(m, groups, func(string, string) (*Load, error) { return nil, away })
 	if !errors.Is(err, away) || !strings.Contains(err.Error(), `group "a" does not answer`) || !strings.Contains(err.Error(), `group "b" does not answer`) {
 		t.Error(err)
 	}
@@ -58,4 +62,71 @@ func TestSlotLoads(t *testing.T) {
 	if n := len(addrsOf([]*node.Group{{Name: "x", Members: many}}, "x")); n != maxAsked {
 		t.Errorf("%d addresses", n)
 	}
+}
+
+// counts are the requests of slots in ten minutes.
+func counts(of map[int]uint32) *placement.Requests {
+	r := &placement.Requests{Over: 10 * time.Minute, Of: 16}
+	for s, n := range of {
+		r.Counted[s] = n
+	}
+	return r
+}
+
+// Requests are those of an hour, of all groups that have counted some; of too few nothing is planned.
+func TestRequestsOfSlots(t *testing.T) {
+	m, err := placement.New([]placement.Group{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}, {Name: "c"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := counts(map[int]uint32{7: 1000, 9: 1500})
+	b.Over = 5 * time.Minute
+	load, err := addUp(m, []*placement.Requests{counts(map[int]uint32{7: 1500}), b, nil})
+	if err != nil || load[7] != 1500*16*6+1000*16*12 || load[9] != 1500*16*12 || load[1] != 0 {
+		t.Errorf("%d and %d, %v", load[7], load[9], err)
+	}
+	b.Over = 59 * time.Second
+	if _, err := addUp(m, []*placement.Requests{b, b, nil}); !errors.Is(err, ErrFewRequests) || !strings.Contains(err.Error(), `group "a" has counted for 59s`) {
+		t.Error(err)
+	}
+	few := counts(map[int]uint32{1: 1999})
+	if _, err := addUp(m, []*placement.Requests{few, few, nil}); !errors.Is(err, ErrFewRequests) || !strings.Contains(err.Error(), "3998 in the last minutes, want 4000 for 2 groups") {
+		t.Error(err)
+	}
+}
+
+// A planner by requests spreads hot slots, of which one group has all.
+func TestHotSlotsAreSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRegistry(t)
+		m, err := Init(t.Context(), r, []placement.Group{{Name: "g1", Weight: 1}, {Name: "g2", Weight: 1}, {Name: "g3", Weight: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go carry(t.Context(), r, 30, 0)
+		hot := map[int]uint32{}
+		for s, g := range m.Slots {
+			if hot[s] = 1; g == 0 && s < 60 {
+				hot[s] = 1000
+			}
+		}
+		o := Options{Slots: 20, Tolerance: DefaultTolerance, Load: func(_ context.Context, m *placement.Map) (*Load, error) {
+			all := []*placement.Requests{counts(nil), counts(nil), counts(nil)}
+			for s, n := range hot {
+				all[m.Slots[s]].Counted[s] = n
+			}
+			return addUp(m, all)
+		}}
+		_, end := (&machine{registry: r}).start(t, "a", o)
+		time.Sleep(20 * every)
+		end()
+		now := r.now()
+		var has [3]int
+		for s := range 60 {
+			has[now.Slots[s]]++
+		}
+		if slots, most := r.transfers(); most != 1 || slots > 60 || min(has[0], has[1], has[2]) < 18 {
+			t.Errorf("%v of the hot slots; %d have moved, one %d times", has, slots, most)
+		}
+	})
 }

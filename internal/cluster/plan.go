@@ -14,6 +14,8 @@ type Options struct {
 	Load Loads
 	// Bytes that Rebalance moves at most; 0: any number. It needs Load.
 	Bytes uint64
+	// Slots that Rebalance moves at most; 0: any number.
+	Slots int
 	// Moves under way at most; 0: DefaultMoves.
 	Moves int
 	// Tolerance of Rebalance (placement.Budget).
@@ -94,6 +96,9 @@ func Plan(ctx context.Context, r Registry, o Options) (*placement.Map, []placeme
 		return nil, nil, nil, err
 	}
 	moves, err := plan(m, load, placement.Budget{Bytes: o.Bytes, Tolerance: o.Tolerance})
+	if o.Slots > 0 {
+		moves = moves[:min(len(moves), o.Slots)]
+	}
 	return m, moves, load, err
 }
 
@@ -113,7 +118,11 @@ func Rebalance(ctx context.Context, r Registry, o Options) (Result, error) {
 			}
 			b.Bytes -= c.begun
 		}
-		return plan(m, c.load, b)
+		moves, err := plan(m, c.load, b)
+		if o.Slots > 0 {
+			moves = moves[:min(len(moves), max(0, o.Slots-c.began))]
+		}
+		return moves, err
 	}
 	for {
 		before := c.done.Moves

@@ -115,6 +115,7 @@ func (r *registry) Watch(ctx context.Context, _ string, wake func()) {
 	n := r.watchers
 	r.wakes[n] = wake
 	r.mu.Unlock()
+	wake() // Changes before may have been missed.
 	<-ctx.Done()
 	r.mu.Lock()
 	delete(r.wakes, n)

@@ -46,17 +46,19 @@ func (m *Mover) moves(is *placement.Map, set *store.SlotSet, at placement.Step) 
 	return parts
 }
 
-// each is the map after a step of parts. errGone: there are none.
-func each(is *placement.Map, parts []placement.Part, f func(*placement.Map, placement.Part) (*placement.Map, error)) (_ *placement.Map, err error) {
+// each is the map after a step of parts, which is one change. errGone: there are none.
+func each(is *placement.Map, parts []placement.Part, f func(*placement.Map, placement.Part) (*placement.Map, error)) (*placement.Map, error) {
 	if len(parts) == 0 {
 		return nil, errGone
 	}
-	for _, p := range parts {
-		if is, err = f(is, p); err != nil {
-			return nil, err
+	return is.Batch(func(n *placement.Map) error {
+		for _, p := range parts {
+			if _, err := f(n, p); err != nil {
+				return err
+			}
 		}
-	}
-	return is, nil
+		return nil
+	})
 }
 
 // stepStopped is stepAll once nothing of slots that are stopped is acknowledged, or read, any more.

@@ -35,6 +35,8 @@ type Map struct {
 	Slots  [Slots]Index
 	Boxes  []Curve // by collection, sorted
 	Moves  []Move  // under way, at most one of a part, in the order of their beginning
+
+	batch bool // it is the copy of a Batch: steps change it
 }
 
 // Group is a group of servers, by the name that it has at the coordinators.
@@ -173,6 +175,9 @@ func (m *Map) shares(total uint64) []uint64 {
 
 // next returns a copy with the next version.
 func (m *Map) next() *Map {
+	if m.batch {
+		return m
+	}
 	n := *m
 	n.Version++
 	return &n

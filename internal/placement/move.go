@@ -97,8 +97,31 @@ func (m *Map) step(p Part, from, to Step) (*Map, error) {
 		return nil, err
 	}
 	n := m.next()
-	n.Moves = slices.Clone(m.Moves)
+	n.Moves = m.movesToChange()
 	n.Moves[i].Step = to
+	return n, nil
+}
+
+// movesToChange are those of the next map.
+func (m *Map) movesToChange() []Move {
+	if m.batch {
+		return m.Moves
+	}
+	return slices.Clone(m.Moves)
+}
+
+// Batch returns the next map, after steps of many moves. They are one version, and the map is copied once,
+// and not for each: f calls methods of moves of the map that it gets, Copied to Undo, and
+// each returns that one. After an error of f nothing is left of it; an error of a step alone changes nothing.
+func (m *Map) Batch(f func(*Map) error) (*Map, error) {
+	n := m.next()
+	n.Moves = slices.Clone(m.Moves)
+	n.batch = true
+	err := f(n)
+	n.batch = false
+	if err != nil {
+		return nil, err
+	}
 	return n, nil
 }
 
@@ -174,7 +197,7 @@ func (m *Map) Undo(p Part) (*Map, error) {
 
 func (m *Map) without(move int) *Map {
 	n := m.next()
-	n.Moves = slices.Delete(slices.Clone(m.Moves), move, move+1)
+	n.Moves = slices.Delete(m.movesToChange(), move, move+1)
 	return n
 }
 

@@ -64,6 +64,7 @@
 //
 //	slots.go        which slots a store has, and what readers and writers may see
 //	moved.go        copies and drops by moves; slotscan.go: what a move reads; slotload.go: bytes
+//	slotrequests.go how many requests the slots have
 //	defined.go      definitions of collections, for another group
 //
 // Watching:

@@ -141,7 +141,7 @@ func (c *Records) deleteExpired() {
 	c.expired = nil
 	c.expiredMu.Unlock()
 	for _, x := range all {
-		if c.st.mayRead([]byte(x.id)) != nil {
+		if !c.st.reads(x.id) {
 			continue // The group that has it deletes it.
 		}
 		c.st.submit(&write{

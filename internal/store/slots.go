@@ -144,7 +144,9 @@ func (st *Store) SetSlots(s Slots) error {
 	return st.runAlone(func() error {
 		now := &slots{Slots: s, given: s, closes: s.Closed != SlotSet{}, turn: 1}
 		has := AllSlots()
-		if before := st.owned.Load(); before != nil {
+		if before := st.owned.Load(); before == nil {
+			st.asked.anew()
+		} else {
 			switch same := before.Owned == s.Owned; {
 			case s.Epoch < before.Epoch:
 				return fmt.Errorf("%w: slots of epoch %d, and the store has those of %d", ErrOptions, s.Epoch, before.Epoch)
@@ -267,6 +269,9 @@ func (st *Store) mayWrite(w *write) error {
 	case s.Frozen.Has(slot) || s.Closed.Has(slot):
 		return fmt.Errorf("%w: slot %d, of %q", errClosed, slot, w.id)
 	}
+	if w.expired == 0 {
+		st.asked.count(slot)
+	}
 	return nil
 }
 
@@ -274,13 +279,28 @@ func (s *slots) moved(slot uint16, id []byte) error {
 	return fmt.Errorf("%w: slot %d of %q, by the map of epoch %d", fault.ErrMoved, slot, id, s.Epoch)
 }
 
-// mayRead judges a read of an id, after its value was read.
+// mayRead judges a read of an id, after its value was read, and counts it.
 func (st *Store) mayRead(id []byte) error {
 	s := st.owned.Load()
 	if s == nil {
 		return nil
 	}
-	switch slot := placement.SlotOf(id); {
+	slot := placement.SlotOf(id)
+	if err := s.mayRead(slot, id); err != nil {
+		return err
+	}
+	st.asked.count(slot)
+	return nil
+}
+
+// reads reports whether the store may read an id.
+func (st *Store) reads(id string) bool {
+	s, key := st.owned.Load(), []byte(id)
+	return s == nil || s.mayRead(placement.SlotOf(key), key) == nil
+}
+
+func (s *slots) mayRead(slot uint16, id []byte) error {
+	switch {
 	case !s.Owned.Has(slot):
 		return s.moved(slot, id)
 	case s.Closed.Has(slot):

@@ -89,6 +89,7 @@ type Store struct {
 	numbered uint64                // of the last write that was prepared
 	loads    map[uint32]bool       // leftload.go; used by the commit leader
 	owned    atomic.Pointer[slots] // changed by the commit leader; nil: the store has all
+	asked    slotRequests          // counted while there are several groups
 	hidden   uint64                // counts what may have added ids that readers do not see; used by the commit leader
 
 	registry

@@ -19,7 +19,7 @@ func (c *Collection) Tidy(pieces int) (more bool) {
 	defer c.using.leave()
 	more = c.set.m.Tidy(pieces)
 	for _, x := range c.set.takeExpired() {
-		if c.st.mayRead([]byte(x.id)) != nil {
+		if !c.st.reads(x.id) {
 			continue // The group that has it deletes it.
 		}
 		c.st.submit(&write{

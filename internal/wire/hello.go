@@ -89,12 +89,14 @@ type Hello struct {
 
 // GroupHello says what a member knows of its group.
 type GroupHello struct {
-	Name     string        `json:"name"`
-	Node     string        `json:"node"` // this server
-	Role     string        `json:"role"` // RolePrimary, RoleSecondary, learner or failed
-	Term     uint64        `json:"term"`
-	Revision uint64        `json:"revision"` // of the last write that its readers see
-	Primary  string        `json:"primary"`  // a node
+	Name     string `json:"name"`
+	Node     string `json:"node"` // this server
+	Role     string `json:"role"` // RolePrimary, RoleSecondary, learner or failed
+	Term     uint64 `json:"term"`
+	Revision uint64 `json:"revision"` // of the last write that its readers see
+	Primary  string `json:"primary"`  // a node
+	// Requests a second, reads and writes of ids, of the last minutes; 0: not known.
+	Requests float64       `json:"requests,omitempty"`
 	Lane     *LaneHello    `json:"lane,omitempty"`
 	Copy     *CopyHello    `json:"copy,omitempty"`
 	Members  []GroupMember `json:"members"`

@@ -33,6 +33,7 @@ import (
 //	lease       empty, or ReadInSync u8                      standing (standing.go)
 //	map         cluster.go                                   JSON
 //	slotLoad    empty                                        slotload.go
+//	slotRequests  empty                                      slotload.go
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
@@ -82,6 +83,7 @@ const (
 	KindNamed
 	KindMap
 	KindSlotLoad
+	KindSlotRequests
 	KindAppend
 	KindAwait
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/placement"
@@ -31,4 +32,35 @@ func GetSlotLoad(b []byte) (*[placement.Slots]uint64, error) {
 		load[i] = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	return load, nil
+}
+
+// The answer to a request of kind slotRequests:
+//
+//	over u64 (ns), of u32, 0 u32, 4,096 x counted u32
+const slotRequestsHead = 16
+
+// AppendSlotRequests appends the encoded form.
+func AppendSlotRequests(b []byte, r *placement.Requests) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.Over))
+	b = binary.LittleEndian.AppendUint32(b, r.Of)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	for _, n := range r.Counted {
+		b = binary.LittleEndian.AppendUint32(b, n)
+	}
+	return b
+}
+
+// GetSlotRequests decodes the answer to a KindSlotRequests.
+func GetSlotRequests(b []byte) (*placement.Requests, error) {
+	if want := slotRequestsHead + placement.Slots*4; len(b) != want {
+		return nil, fmt.Errorf("%w: the requests of slots have %d bytes, want %d", model.ErrProtocol, len(b), want)
+	}
+	r := &placement.Requests{Over: time.Duration(binary.LittleEndian.Uint64(b)), Of: binary.LittleEndian.Uint32(b[8:])}
+	if r.Over < 0 {
+		return nil, fmt.Errorf("%w: requests of slots over %v", model.ErrProtocol, r.Over)
+	}
+	for i := range r.Counted {
+		r.Counted[i] = binary.LittleEndian.Uint32(b[slotRequestsHead+4*i:])
+	}
+	return r, nil
 }

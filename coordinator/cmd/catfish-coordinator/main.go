@@ -56,6 +56,7 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 
 func newCoordinator(out io.Writer) *cobra.Command {
 	var o coordinator.Options
+	var r rebalanceFlags
 	c := &cobra.Command{
 		Use:   "coordinator --data-dir DIR",
 		Short: "Run the coordinator of groups of servers",
@@ -70,14 +71,22 @@ machines: each with a --name, and the same --members. Servers name all of them
 in --coordinators; they may name an etcd of yours instead.
 
 One of three that has lost its directory is replaced by the same command with an
-empty one, and --replace with the addresses of the other two for servers.`,
+empty one, and --replace with the addresses of the other two for servers.
+
+With --rebalance it also moves slots between groups that have one store together,
+as 'catfish cluster rebalance' does, when a group is too far from its share: give the
+flag to all coordinators, one of them does it at a time. 'catfish cluster rebalance
+--every' does the same beside an etcd of yours, or with --coordinator-prefix.`,
 		Example: `  catfish coordinator --data-dir c1
   catfish coordinator --data-dir c1 --listen 10.0.0.1:7120 --name a --peer-listen 10.0.0.1:7121 \
     --members a=10.0.0.1:7121,b=10.0.0.2:7121,c=10.0.0.3:7121
   catfish coordinator --data-dir c1 --listen 10.0.0.1:7120 --name a --peer-listen 10.0.0.1:7121 \
-    --members a=10.0.0.1:7121,b=10.0.0.2:7121,c=10.0.0.3:7121 --replace 10.0.0.2:7120,10.0.0.3:7120`,
+    --members a=10.0.0.1:7121,b=10.0.0.2:7121,c=10.0.0.3:7121 --replace 10.0.0.2:7120,10.0.0.3:7120
+  catfish coordinator --data-dir c1 --rebalance --rebalance-slots 64 --rebalance-every 30m`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), out, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(cmd.Context(), out, cmd.ErrOrStderr(), o, &r)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.Dir, "data-dir", "", "directory of its state; it is made if it does not exist")
@@ -89,15 +98,27 @@ empty one, and --replace with the addresses of the other two for servers.`,
 	f.StringVar(&o.CertFile, "tls-cert", "", "file with the certificate, for servers and the other coordinators")
 	f.StringVar(&o.KeyFile, "tls-key", "", "file with the key of --tls-cert")
 	f.StringVar(&o.CAFile, "tls-ca", "", "file with the authority of all certificates: servers and coordinators need one, too")
+	r.register(c)
 	return c
 }
 
-func serve(ctx context.Context, out io.Writer, o coordinator.Options) error {
+func serve(ctx context.Context, out, errOut io.Writer, o coordinator.Options, r *rebalanceFlags) error {
+	automatic, err := r.check()
+	if err != nil {
+		return err
+	}
 	c, err := coordinator.Start(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
+	if automatic != nil {
+		stop, err := r.start(ctx, automatic, &o, c.Addr(), errOut)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	if _, err := fmt.Fprintf(out, "ready coordinator=%s\n", c.Addr()); err != nil {
 		return err
 	}

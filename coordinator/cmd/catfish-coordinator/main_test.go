@@ -18,7 +18,7 @@ func TestReadyLine(t *testing.T) {
 	var errOut bytes.Buffer
 	ended := make(chan int)
 	go func() {
-		ended <- run(ctx, []string{"coordinator", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, w, &errOut)
+		ended <- run(ctx, []string{"coordinator", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0", "--rebalance"}, w, &errOut)
 	}()
 	line := make([]byte, 64)
 	n, err := r.Read(line)
@@ -36,6 +36,10 @@ func TestUsageErrors(t *testing.T) {
 		{"coordinator"},
 		{"coordinator", "--data-dir", t.TempDir(), "--listen", "nowhere"},
 		{"coordinator", "--unknown"},
+		{"coordinator", "--data-dir", t.TempDir(), "--rebalance=count"},
+		{"coordinator", "--data-dir", t.TempDir(), "--rebalance", "--rebalance-slots", "0"},
+		{"coordinator", "--data-dir", t.TempDir(), "--rebalance", "--rebalance-every", "1ms"},
+		{"coordinator", "--data-dir", t.TempDir(), "--rebalance", "--rebalance-tolerance", "0"},
 	} {
 		var out, errOut bytes.Buffer
 		if code := run(t.Context(), args, &out, &errOut); code != exitUsage || !strings.Contains(errOut.String(), "--help") {

@@ -37,6 +37,9 @@ type Group struct {
 	Next      replica.ID `json:"next"` // id of the next new member
 	// Wanted is the member that an operator wants to be the primary.
 	Wanted string `json:"wanted,omitempty"`
+	// Removed: the group was taken out of the map of groups, with nothing in its store. It means nothing while
+	// the map names the group.
+	Removed bool `json:"removed,omitempty"`
 
 	version int64
 }
