@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/wire"
 )
@@ -12,6 +13,15 @@ import (
 // connection of its own, for packages of this module. addr names members of the group, as for
 // Dial; those of other groups do not count.
 func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.Slots]uint64, error) {
+	b, err := askPrimary(ctx, addr, group, o, wire.KindSlotLoad, "say how much each slot has", nil)
+	if err != nil {
+		return nil, err
+	}
+	return wire.GetSlotLoad(b)
+}
+
+// askPrimary makes one request to the primary of a group.
+func askPrimary(ctx context.Context, addr, group string, o Options, kind fastmsg.Kind, what string, payload []byte) ([]byte, error) {
 	c, err := newConnection(addr, o)
 	if err != nil {
 		return nil, err
@@ -24,14 +34,10 @@ func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.S
 	}
 	defer s.drained()
 	defer s.close()
-	if !s.knows(wire.KindSlotLoad) {
-		return nil, s.cannot("say how much each slot has")
+	if !s.knows(kind) {
+		return nil, s.cannot(what)
 	}
-	b, err := s.call(ctx, wire.KindSlotLoad, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	return wire.GetSlotLoad(b)
+	return s.call(ctx, kind, payload, nil)
 }
 
 // reachPrimary makes a session without a collection, as soon as the group has a primary.

@@ -39,5 +39,10 @@ func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cluster.AskLoads(cl, client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()}), nil
+	return cluster.AskLoads(cl, a.loadOptions(key)), nil
+}
+
+// loadOptions are those of a client that asks groups what they have.
+func (a *App) loadOptions(key string) client.Options {
+	return client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()}
 }

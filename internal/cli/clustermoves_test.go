@@ -34,6 +34,11 @@ func TestClusterMovesUsage(t *testing.T) {
 		"rebalance --by x --coordinators": `--by is "x", want bytes or count`,
 		"undo":                            "want slots, or --all",
 		"undo 7 --all":                    "want slots, or --all",
+		"split":                           "name",
+		"split --collection a/b":          `"a/b"`,
+		"split --collection a --at -1":    `--at "-1", want a position from 0 to`,
+		"split --collection a --range x":  `--range "x"`,
+		"split --collection a --at 7":     "--coordinators is missing",
 	} {
 		if strings.HasSuffix(args, "--coordinators") {
 			args += " 127.0.0.1:1"

@@ -183,3 +183,12 @@ func (m *Map) Drop(collection string) (*Map, error) {
 	n.Boxes = slices.Delete(slices.Clone(m.Boxes), i, i+1)
 	return n, nil
 }
+
+// World is the rectangle through which the curve of a collection of boxes runs. ErrUnknown.
+func (m *Map) World(collection string) (rstar.Rect, error) {
+	i, err := m.curve(collection)
+	if err != nil {
+		return rstar.Rect{}, err
+	}
+	return m.Boxes[i].World, nil
+}

@@ -33,6 +33,7 @@ import (
 //	lease       empty, or ReadInSync u8                      standing (standing.go)
 //	map         cluster.go                                   JSON
 //	slotLoad    empty                                        slotload.go
+//	boxSample   name                                         boxsample.go
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
@@ -82,10 +83,11 @@ const (
 	KindNamed
 	KindMap
 	KindSlotLoad
+	KindBoxSample
 
 	// LastRequest is in the hello, so that clients send no kind that this
 	// server does not know. Kinds are only ever added, after the last one.
-	LastRequest = KindSlotLoad
+	LastRequest = KindBoxSample
 
 	KindReply   fastmsg.Kind = 64
 	KindFailure fastmsg.Kind = 65
