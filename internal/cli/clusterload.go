@@ -19,27 +19,28 @@ const (
 )
 
 func (f *loadFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.how, "by", byBytes, "bytes: groups say how many each slot has; count: all slots count alike, and no group is asked")
+	c.Flags().StringVar(&f.how, "by", byBytes, "bytes: groups say how many each slot has; count: all slots count alike, ranges of boxes stay but when a group is drained, and no group is asked")
 	c.Flags().StringVar(&f.keyFile, "key-file", "", "file with the key that servers want, of an admin of all collections; empty: $"+keyVariable)
 	Complete(c, "by", byBytes, byCount)
 }
 
 func (f *loadFlags) count() bool { return f.how == byCount }
 
-// by returns what asks groups how much each slot has, nil: nothing does.
-func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, error) {
+// by returns what asks groups how much each slot has, and where boxes are, nil: nothing does.
+func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, cluster.BoxLoads, error) {
 	switch f.how {
 	case "", byCount:
-		return nil, nil
+		return nil, nil, nil
 	case byBytes:
 	default:
-		return nil, BadUsage("--by is %q, want %s or %s", f.how, byBytes, byCount)
+		return nil, nil, BadUsage("--by is %q, want %s or %s", f.how, byBytes, byCount)
 	}
 	key, err := clientKey(f.keyFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return cluster.AskLoads(cl, a.loadOptions(key)), nil
+	o := a.loadOptions(key)
+	return cluster.AskLoads(cl, o), cluster.AskBoxLoads(cl, o), nil
 }
 
 // loadOptions are those of a client that asks groups what they have.

@@ -23,13 +23,13 @@ type Moved struct {
 
 // PlannedMove is a move that would begin.
 type PlannedMove struct {
-	Slot  uint16 `json:"slot"`
+	placement.Part
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Bytes uint64 `json:"bytes"` // 0: not known, or it is empty
 }
 
-// moveFlags are the flags of commands that move slots.
+// moveFlags are the flags of commands that move parts.
 type moveFlags struct {
 	coordinatorFlags
 	moves  int
@@ -39,7 +39,7 @@ type moveFlags struct {
 
 func (f *moveFlags) register(c *cobra.Command) {
 	f.coordinatorFlags.register(c)
-	c.Flags().IntVar(&f.moves, "moves", cluster.DefaultMoves, fmt.Sprintf("how many slots move at once, 1 to %d", placement.MaxMoves))
+	c.Flags().IntVar(&f.moves, "moves", cluster.DefaultMoves, fmt.Sprintf("how many slots and ranges move at once, 1 to %d", placement.MaxMoves))
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 }
 
@@ -52,14 +52,14 @@ func (f *moveFlags) options(a *App) (cluster.Options, error) {
 	return cluster.Options{Moves: f.moves, Progress: p.show}, nil
 }
 
-// run moves slots, and prints what has moved.
+// run moves parts, and prints what has moved.
 func (f *moveFlags) run(a *App, cmd *cobra.Command, o cluster.Options, do func(ctx context.Context, r cluster.Registry, o cluster.Options) (Moved, error)) error {
 	cl, err := f.dial()
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	if o.Load, err = f.load.by(a, cl); err != nil {
+	if o.Load, o.Boxes, err = f.load.by(a, cl); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -89,9 +89,9 @@ func (m *Moved) text() string {
 		of = " (" + sizeText(int64(m.Bytes)) + ")"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d slots%s\n", verb, m.Moves, of)
+	fmt.Fprintf(&b, "%s %d parts%s\n", verb, m.Moves, of)
 	for _, p := range m.pairs() {
-		fmt.Fprintf(&b, "  %s -> %s: %d slots, %s\n", p.From, p.To, p.slots, sizeText(int64(p.Bytes)))
+		fmt.Fprintf(&b, "  %s -> %s: %d parts, %s\n", p.From, p.To, p.parts, sizeText(int64(p.Bytes)))
 	}
 	b.WriteString(m.Map.text())
 	return b.String()
@@ -99,7 +99,7 @@ func (m *Moved) text() string {
 
 type pair struct {
 	PlannedMove
-	slots int
+	parts int
 }
 
 // pairs sums a plan up by groups.
@@ -108,7 +108,7 @@ next:
 	for _, v := range m.Plan {
 		for _, p := range l {
 			if p.From == v.From && p.To == v.To {
-				p.slots++
+				p.parts++
 				p.Bytes += v.Bytes
 				continue next
 			}
@@ -125,8 +125,9 @@ func newClusterRebalance(a *App) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
 		Use:   "rebalance",
-		Short: "Move slots until each group has its share by weight",
-		Long: `Move slots until each group has its share by weight, of the bytes in all slots. Reads and writes go on.
+		Short: "Move slots and ranges of boxes until each group has its share by weight",
+		Long: `Move slots until each group has its share by weight, of the bytes in all slots, and of the boxes of each
+collection that is placed; ranges are divided for that. Reads and writes go on.
 It waits, and shows on standard error what has moved. It may be ended at any time, and run again:
 what has begun goes on without it. Several may run at the same time.`,
 		Example: `  catfish cluster rebalance --dry-run --coordinators 10.0.0.1:7120
@@ -170,8 +171,8 @@ func planned(ctx context.Context, r cluster.Registry, o cluster.Options) (Moved,
 	}
 	p := Moved{DryRun: true, Map: clusterMap(m), Result: cluster.Result{Moves: len(moves)}}
 	for _, v := range moves {
-		p.Plan = append(p.Plan, PlannedMove{v.Slot, m.Groups[v.From].Name, m.Groups[v.To].Name, load[v.Slot]})
-		p.Bytes += load[v.Slot]
+		p.Plan = append(p.Plan, PlannedMove{v.Part, m.Groups[v.From].Name, m.Groups[v.To].Name, load.Bytes(v.Part)})
+		p.Bytes += load.Bytes(v.Part)
 	}
 	return p, nil
 }
@@ -226,7 +227,7 @@ func (p *movesProgress) show(s cluster.Progress) {
 
 func movesText(s cluster.Progress) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "moved %d of %d slots", s.Done.Moves, s.Done.Moves+s.Left)
+	fmt.Fprintf(&b, "moved %d of %d parts", s.Done.Moves, s.Done.Moves+s.Left)
 	if all := s.Done.Bytes + s.LeftBytes; all > 0 {
 		fmt.Fprintf(&b, ", %s of %s", sizeText(int64(s.Done.Bytes)), sizeText(int64(all)))
 	}
