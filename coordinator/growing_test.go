@@ -76,7 +76,7 @@ func TestGrowFromOneGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := uint64(0)
-	for _, n := range load {
+	for _, n := range load.Slots {
 		total += n
 	}
 	result, err := groupmap.Rebalance(t.Context(), registry, o)

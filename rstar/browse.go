@@ -198,7 +198,7 @@ func (b *Browse) walk(dst []Neighbor, goal, work int, must bool) ([]Neighbor, bo
 			}
 			continue
 		}
-		if it := s.objects[c.ref]; b.isNew(&it, c.key) {
+		if it := s.objects[c.ref]; b.b.t.shows(it.Rect) && b.isNew(&it, c.key) {
 			dst = append(dst, Neighbor{it, c.key})
 		}
 	}

@@ -159,7 +159,7 @@ func (p *gridPass) leaf(n *uint64, v uint64, count int) bool {
 	if !unchanged(n, v) {
 		return false
 	}
-	for i := range s.items {
+	for i := range t.shownOf(s.items, 0) {
 		p.object(&s.items[i])
 	}
 	return true

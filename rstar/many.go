@@ -174,7 +174,7 @@ func (t *Tree) visit(s *searcher, k task, level int32, moves uint64, q *Rect) bo
 			items, next := len(b.items), len(b.next)
 			if level == 0 {
 				m.scanLeaf(n, count, q)
-				b.items = m.appendItems(b.items, n, t.groups, q)
+				b.items = t.shownOf(m.appendItems(b.items, n, t.groups, q), items)
 			} else {
 				m.scanInner(n, count, q)
 				b.next = m.appendTasks(b.next, n, k.query)

@@ -155,6 +155,9 @@ func (b *browse) pass(goal int) bool {
 			continue
 		}
 		it := &s.objects[c.ref]
+		if !b.t.shows(it.Rect) {
+			continue
+		}
 		if b.skip[it.ID] > 0 {
 			b.skip[it.ID]--
 			continue
@@ -198,6 +201,7 @@ func (b *browse) replay() bool {
 		}
 		it := s.objects[c.ref]
 		switch {
+		case !b.t.shows(it.Rect):
 		case gone[it] > 1:
 			gone[it]--
 		case gone[it] == 1:

@@ -155,6 +155,7 @@ func (t *Tree) walk(s *searcher, dst []Item, q *Rect, moves uint64, limit int, m
 			if s.boxes != nil {
 				dst = onlyAny(dst, mark, s.boxes)
 			}
+			dst = t.shownOf(dst, mark)
 			stack = stack[:top]
 		} else {
 			m.scanInner(n, count, q)

@@ -33,9 +33,10 @@ type Tree struct {
 
 	closed  atomic.Bool
 	stripes [stripeCount]stripe
-	turn    atomic.Uint32 // deals stripes to searchers
-	pool    sync.Pool     // of *searcher
-	blocks  sync.Pool     // of *block, see found.go
+	turn    atomic.Uint32                   // deals stripes to searchers
+	pool    sync.Pool                       // of *searcher
+	shown   atomic.Pointer[func(Rect) bool] // show.go
+	blocks  sync.Pool                       // of *block, see found.go
 
 	// Written by the writer at commit, read by anyone.
 	size   atomic.Int64

@@ -44,7 +44,7 @@ func (c *Client) severalBoxes() *clusterBoxes {
 // at is the part of the collection that a group has.
 func (r *clusterBoxes) at(c *connection) *Client { return &Client{conn: c, collection: r.name} }
 
-// byMap is that of the cluster for a collection that has its ranges. They do not change.
+// byMap is that of the cluster for a collection that has its ranges.
 func (r *clusterBoxes) byMap(ctx context.Context, do func(v *view) error) error {
 	return r.k.byMap(ctx, func(v *view) error {
 		if !v.is.Places(r.name) {

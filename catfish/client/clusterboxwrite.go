@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/catfish-index/catfish/catfish/model"
-	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/wire"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -46,23 +45,28 @@ func (r *clusterBoxes) delete(ctx context.Context, box rstar.Rect, id uint64) (f
 }
 
 func (r *clusterBoxes) update(ctx context.Context, old, new rstar.Rect, id uint64) (found bool, err error) {
-	var from, to placement.Index
-	err = r.byMap(ctx, func(v *view) (err error) {
-		if from, _, err = v.is.OfBox(r.name, old); err == nil {
-			to, _, err = v.is.OfBox(r.name, new)
+	across := false
+	err = r.byMap(ctx, func(v *view) error {
+		from, _, err := v.is.OfBox(r.name, old)
+		if err != nil {
+			return err
 		}
-		return err
+		to, _, err := v.is.OfBox(r.name, new)
+		if across = from != to; err != nil || across {
+			return err
+		}
+		c, err := r.k.conn(ctx, v, int(to))
+		if err != nil {
+			return err
+		}
+		if found, err = r.at(c).Update(ctx, old, new, id); err != nil {
+			return groupError(v.names[to], err)
+		}
+		return nil
 	})
-	switch {
-	case err != nil:
-		return false, err
-	case from != to:
+	if err == nil && across {
 		return r.move(ctx, old, new, id)
 	}
-	err = r.ofBox(ctx, new, func(c *Client) (err error) {
-		found, err = c.Update(ctx, old, new, id)
-		return err
-	})
 	return found, err
 }
 

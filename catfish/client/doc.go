@@ -43,7 +43,7 @@
 //	epochs.go           by which map a connection asks
 //	clusterfeatures.go  places; clustersearch.go, clusterwatch.go
 //	clusterrecords.go   records; clusterboxes.go, clusterboxwrite.go: boxes
-//	slotload.go         the bytes of each slot
+//	slotload.go, boxsample.go         the bytes of each slot
 //
 // Reads and writes of all kinds of collections:
 //

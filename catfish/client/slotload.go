@@ -13,7 +13,7 @@ import (
 // connection of its own, for packages of this module. addr names members of the group, as for
 // Dial; those of other groups do not count.
 func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.Slots]uint64, error) {
-	b, err := askSlots(ctx, addr, group, o, wire.KindSlotLoad, "say how much each slot has")
+	b, err := askPrimary(ctx, addr, group, o, wire.KindSlotLoad, "say how much each slot has", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -22,14 +22,15 @@ func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.S
 
 // SlotRequests is SlotLoad of the requests that the primary has counted.
 func SlotRequests(ctx context.Context, addr, group string, o Options) (*placement.Requests, error) {
-	b, err := askSlots(ctx, addr, group, o, wire.KindSlotRequests, "say how many requests each slot has")
+	b, err := askPrimary(ctx, addr, group, o, wire.KindSlotRequests, "say how many requests each slot has", nil)
 	if err != nil {
 		return nil, err
 	}
 	return wire.GetSlotRequests(b)
 }
 
-func askSlots(ctx context.Context, addr, group string, o Options, kind fastmsg.Kind, what string) ([]byte, error) {
+// askPrimary makes one request to the primary of a group.
+func askPrimary(ctx context.Context, addr, group string, o Options, kind fastmsg.Kind, what string, payload []byte) ([]byte, error) {
 	c, err := newConnection(addr, o)
 	if err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func askSlots(ctx context.Context, addr, group string, o Options, kind fastmsg.K
 	if !s.knows(kind) {
 		return nil, s.cannot(what)
 	}
-	return s.call(ctx, kind, nil, nil)
+	return s.call(ctx, kind, payload, nil)
 }
 
 // reachPrimary makes a session without a collection, as soon as the group has a primary.

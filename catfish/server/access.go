@@ -65,6 +65,8 @@ var kindRoles = map[fastmsg.Kind]access.Role{
 	wire.KindLease:    access.None,
 	wire.KindMap:      access.None,
 	wire.KindSlotLoad: access.Admin, wire.KindSlotRequests: access.Admin, // Of all collections.
+	// Plans of moves, which are of all collections, need it.
+	wire.KindBoxSample: access.Admin,
 }
 
 // needs is kindRoles as a table.
@@ -184,7 +186,7 @@ func (g *guard) permits(s *Server, kind fastmsg.Kind, p []byte) error {
 		return nil
 	case wire.KindOpen, wire.KindCreate, wire.KindCreateKept, wire.KindDrop:
 		return g.principal.Check(collectionOf(string(p)), need)
-	case wire.KindBackup, wire.KindSlotLoad, wire.KindSlotRequests: // Only a role for * is for the name *, and it is for all.
+	case wire.KindBackup, wire.KindSlotLoad, wire.KindSlotRequests, wire.KindBoxSample: // Only a role for * is for the name *, and it is for all.
 		return g.principal.Check("*", need)
 	case wire.KindSwap:
 		a, b, err := wire.GetNames(p)

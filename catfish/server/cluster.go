@@ -57,6 +57,7 @@ type reading struct {
 	of    *Server // nil: it is not of many ids, or the server has no map
 	epoch uint64  // of the client's map
 	open  bool    // it only opens a collection
+	boxes bool    // the store does not look at its map itself
 }
 
 // reading begins a request. The answer counts if the member may still be read when the values
@@ -67,7 +68,7 @@ func (v *service) reading(from *peer, kind fastmsg.Kind) (r reading) {
 		r.Reading = v.s.store.Reading(from.mode)
 	}
 	if v.s.clusterOf.Load() != nil && (wire.ByMap(kind) || kind == wire.KindOpen) {
-		r.of, r.epoch, r.open = v.s, from.epoch, kind == wire.KindOpen
+		r.of, r.epoch, r.open, r.boxes = v.s, from.epoch, kind == wire.KindOpen, searchesBoxes[kind]
 	}
 	return r
 }
@@ -95,6 +96,12 @@ func (r *reading) moved() error {
 			model.ErrVersionMismatch, len(c.Groups))
 	case r.epoch != c.Epoch:
 		return fmt.Errorf("%w: the request is by the map of epoch %d, this server's is of epoch %d", fault.ErrMoved, r.epoch, c.Epoch)
+	case r.boxes: // The store has a later map some time before.
+		return r.of.store.MayReadAll(r.epoch)
 	}
 	return nil
+}
+
+var searchesBoxes = map[fastmsg.Kind]bool{
+	wire.KindSearch: true, wire.KindCount: true, wire.KindNearest: true, wire.KindWithin: true, wire.KindSearchMany: true,
 }

@@ -12,9 +12,10 @@ import (
 
 // Boxes of several groups
 //
-// A group has the boxes whose centres are in its ranges, and takes no writes of others. Ranges
-// do not move between groups, so that its tree has no boxes of others, and the map by which
-// writes are judged need not be that of the moment of their commit.
+// A group has the boxes whose centres are in its ranges, and takes no writes of others. The store
+// judges writes of kept boxes when they are committed (store/parts.go). Boxes in memory alone do not move
+// between groups, so they are judged here, by the map that there is when a write comes; kept ones,
+// too, so that what is refused waits for no commit.
 
 // placed is the map as it judges boxes. It does not change.
 type placed struct {
@@ -69,9 +70,7 @@ func (s *Server) TakesBox(collection string, box rstar.Rect, isNew bool) error {
 func (p *placed) takes(collection string, box rstar.Rect, isNew bool) error {
 	err := p.TakesBox(p.me, collection, box)
 	switch {
-	case errors.Is(err, placement.ErrFrozen):
-		return fmt.Errorf("%w: %w", fault.ErrBusy, err)
-	case errors.Is(err, placement.ErrMoved), errors.Is(err, placement.ErrUnknown):
+	case errors.Is(err, placement.ErrFrozen), errors.Is(err, placement.ErrMoved), errors.Is(err, placement.ErrUnknown):
 		return fmt.Errorf("%w: %w", fault.ErrMoved, err)
 	case err != nil || !isNew:
 		return err

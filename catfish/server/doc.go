@@ -19,7 +19,7 @@
 //	meter.go        requests by kind; serverload.go, cputime_*.go, descriptors_*.go: the load
 //	stats.go        Stats; storemap.go: of several groups; record.go, recordfrom.go: the recording of requests
 //	member.go       a server in a group; cluster.go: a group of several; clusterboxes.go: its boxes
-//	slotload.go     how many bytes each slot has
+//	slotload.go, boxsample.go     how many bytes each slot has
 //
 // The way of a request:
 //

@@ -46,7 +46,7 @@ var kindNames = map[fastmsg.Kind]string{
 	wire.KindStore: "store", wire.KindErase: "erase", wire.KindPatch: "patch", wire.KindEraseWhere: "erase_where",
 	wire.KindBackup: "backup", wire.KindCreateKept: "create_kept", wire.KindWatch: "watch", wire.KindDescribe: "describe", wire.KindPick: "pick",
 	wire.KindSwap: "swap", wire.KindLease: "lease", wire.KindNamed: "named",
-	wire.KindMap: "map", wire.KindSlotLoad: "slot_load", wire.KindSlotRequests: "slot_requests",
+	wire.KindMap: "map", wire.KindSlotLoad: "slot_load", wire.KindSlotRequests: "slot_requests", wire.KindBoxSample: "box_sample",
 	wire.KindAppend: "append", wire.KindAwait: "await",
 }
 

@@ -147,6 +147,8 @@ func (v *service) answer(from *peer, kind fastmsg.Kind, p, out []byte) result {
 		return later(v.slotLoad(from, p))
 	case wire.KindSlotRequests:
 		return answered(v.slotRequests(p, out))
+	case wire.KindBoxSample:
+		return later(v.boxSample(from, string(p)), nil)
 	case wire.KindSwap:
 		return later(v.swap(from, p))
 	case wire.KindCreate, wire.KindCreateKept, wire.KindCreateRecords, wire.KindCreateFeatures, wire.KindDrop:

@@ -113,7 +113,7 @@ acknowledged. docs/cluster.md begins with three servers on one machine.`,
 		Args: Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(newClusterInit(a), newClusterPlaceBoxes(a), newClusterAdd(a), newClusterWeigh(a), newClusterRebalance(a), newClusterDrain(a), newClusterMove(a), newClusterUndo(a),
+	c.AddCommand(newClusterInit(a), newClusterPlaceBoxes(a), newClusterSplit(a), newClusterAdd(a), newClusterWeigh(a), newClusterRebalance(a), newClusterDrain(a), newClusterMove(a), newClusterUndo(a),
 		newClusterStatus(a, "status", "Show the groups and their members"),
 		newClusterStatus(a, "members", "List the members: group, node, address, role"),
 		newClusterChange(a, "switch", "Make an in-sync member the primary; no write fails", "is the primary", switchTo),

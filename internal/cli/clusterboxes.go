@@ -78,8 +78,8 @@ func newClusterPlaceBoxes(a *App) *cobra.Command {
 		Use:   "boxes COLLECTION [FILE...]",
 		Short: "Give each group a part of a collection of boxes, before it is loaded",
 		Long: `Give each group a part of a collection of boxes: those whose centres are in its range of a Hilbert
-curve through the world. Do this once for each collection, before it is made and loaded; ranges do
-not change later.
+curve through the world. Do this once for each collection, before it is made and loaded; later
+'catfish cluster split' and 'rebalance' divide and move ranges.
 
 From files, or generators, it takes their extent as the world, ranges of as many boxes for each group, by weight,
 and how large boxes may be in each range: as large as those of the files, or as --largest says. Searches

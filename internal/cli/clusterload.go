@@ -13,25 +13,32 @@ import (
 type loadFlags struct{ how, keyFile string }
 
 func (f *loadFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.how, "by", cluster.ByBytes, "bytes: groups say how many each slot has; requests: how many reads and writes of ids came for it in the last minutes, by message:\nnot the one-sided reads, which servers do not see, nor searches; count: all slots count alike, and no group is asked")
+	c.Flags().StringVar(&f.how, "by", cluster.ByBytes, "bytes: groups say how many each slot has; requests: how many reads and writes of ids came for it in the last minutes, by message:\nnot the one-sided reads, which servers do not see, nor searches; count: all slots count alike, ranges of boxes stay but when a group is drained, and no group is asked")
 	c.Flags().StringVar(&f.keyFile, "key-file", "", "file with the key that servers want, of an admin of all collections; empty: $"+keyVariable)
 	Complete(c, "by", cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
 }
 
 func (f *loadFlags) bytes() bool { return f.how == cluster.ByBytes }
 
-// by returns what asks groups how much each slot has, nil: nothing does.
-func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, error) {
+// by returns what asks groups how much each slot has, and where boxes are, nil: nothing does.
+func (f *loadFlags) by(a *App, cl *coord.Client) (cluster.Loads, cluster.BoxLoads, error) {
 	switch f.how {
-	case "": // A command that does not plan.
-		return nil, nil
-	case cluster.ByBytes, cluster.ByRequests, cluster.ByCount:
+	case "", cluster.ByCount: // Without a plan, or nothing is asked.
+		return nil, nil, nil
+	case cluster.ByBytes, cluster.ByRequests:
 	default:
-		return nil, BadUsage("--by is %q, want %s, %s or %s", f.how, cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
+		return nil, nil, BadUsage("--by is %q, want %s, %s or %s", f.how, cluster.ByBytes, cluster.ByRequests, cluster.ByCount)
 	}
 	key, err := clientKey(f.keyFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return cluster.LoadsBy(f.how, cl, client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()})
+	o := a.loadOptions(key)
+	loads, err := cluster.LoadsBy(f.how, cl, o)
+	return loads, cluster.AskBoxLoads(cl, o), err
+}
+
+// loadOptions are those of a client that asks groups what they have.
+func (a *App) loadOptions(key string) client.Options {
+	return client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.logger()}
 }

@@ -24,13 +24,13 @@ type Moved struct {
 
 // PlannedMove is a move that would begin.
 type PlannedMove struct {
-	Slot  uint16 `json:"slot"`
+	placement.Part
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Bytes uint64 `json:"bytes"` // 0: not known, or it is empty
 }
 
-// moveFlags are the flags of commands that move slots.
+// moveFlags are the flags of commands that move parts.
 type moveFlags struct {
 	coordinatorFlags
 	moves  int
@@ -40,7 +40,7 @@ type moveFlags struct {
 
 func (f *moveFlags) register(c *cobra.Command) {
 	f.coordinatorFlags.register(c)
-	c.Flags().IntVar(&f.moves, "moves", cluster.DefaultMoves, fmt.Sprintf("how many slots move at once, 1 to %d", placement.MaxMoves))
+	c.Flags().IntVar(&f.moves, "moves", cluster.DefaultMoves, fmt.Sprintf("how many slots and ranges move at once, 1 to %d", placement.MaxMoves))
 	c.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object")
 }
 
@@ -53,14 +53,14 @@ func (f *moveFlags) options(a *App) (cluster.Options, error) {
 	return cluster.Options{Moves: f.moves, Progress: p.show}, nil
 }
 
-// run moves slots, and prints what has moved.
+// run moves parts, and prints what has moved.
 func (f *moveFlags) run(a *App, cmd *cobra.Command, o cluster.Options, do func(ctx context.Context, r cluster.Registry, o cluster.Options) (Moved, error)) error {
 	cl, err := f.dial()
 	if err != nil {
 		return err
 	}
 	defer cl.Close()
-	if o.Load, err = f.load.by(a, cl); err != nil {
+	if o.Load, o.Boxes, err = f.load.by(a, cl); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
@@ -103,9 +103,9 @@ func (m *Moved) text() string {
 		of = " (" + sizeText(int64(m.Bytes)) + ")"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d slots%s\n", verb, m.Moves, of)
+	fmt.Fprintf(&b, "%s %d parts%s\n", verb, m.Moves, of)
 	for _, p := range m.pairs() {
-		fmt.Fprintf(&b, "  %s -> %s: %d slots, %s\n", p.From, p.To, p.slots, sizeText(int64(p.Bytes)))
+		fmt.Fprintf(&b, "  %s -> %s: %d parts, %s\n", p.From, p.To, p.parts, sizeText(int64(p.Bytes)))
 	}
 	b.WriteString(m.Map.text())
 	return b.String()
@@ -113,7 +113,7 @@ func (m *Moved) text() string {
 
 type pair struct {
 	PlannedMove
-	slots int
+	parts int
 }
 
 // pairs sums a plan up by groups.
@@ -122,7 +122,7 @@ next:
 	for _, v := range m.Plan {
 		for _, p := range l {
 			if p.From == v.From && p.To == v.To {
-				p.slots++
+				p.parts++
 				p.Bytes += v.Bytes
 				continue next
 			}
@@ -140,9 +140,11 @@ func newClusterRebalance(a *App) *cobra.Command {
 	var every time.Duration
 	c := &cobra.Command{
 		Use:   "rebalance",
-		Short: "Move slots until each group has its share by weight",
+		Short: "Move slots and ranges of boxes until each group has its share by weight",
 		Long: `Move slots until each group has its share by weight, of the bytes in all slots, or, with --by requests, of
-the requests for them: reads and writes of ids that servers answer. One-sided reads and searches are not counted. Reads and writes go on.
+the requests for them: reads and writes of ids that servers answer. One-sided reads and searches are not counted.
+Ranges of boxes move until each group has its share of the boxes of each collection that is placed, and are
+divided for that. Reads and writes go on.
 It waits, and shows on standard error what has moved. It may be ended at any time, and run again:
 what has begun goes on without it. Several may run at the same time.
 
@@ -205,7 +207,7 @@ func (f *moveFlags) automatic(a *App, cmd *cobra.Command, p *cluster.Automatic) 
 		return err
 	}
 	defer cl.Close()
-	if p.Plan.Load, err = f.load.by(a, cl); err != nil {
+	if p.Plan.Load, p.Plan.Boxes, err = f.load.by(a, cl); err != nil {
 		return err
 	}
 	p.Run(cmd.Context(), cl)
@@ -220,8 +222,8 @@ func planned(ctx context.Context, r cluster.Registry, o cluster.Options) (Moved,
 	}
 	p := Moved{DryRun: true, Map: clusterMap(m), Result: cluster.Result{Moves: len(moves)}}
 	for _, v := range moves {
-		p.Plan = append(p.Plan, PlannedMove{v.Slot, m.Groups[v.From].Name, m.Groups[v.To].Name, load[v.Slot]})
-		p.Bytes += load[v.Slot]
+		p.Plan = append(p.Plan, PlannedMove{v.Part, m.Groups[v.From].Name, m.Groups[v.To].Name, load.Bytes(v.Part)})
+		p.Bytes += load.Bytes(v.Part)
 	}
 	return p, nil
 }
@@ -276,7 +278,7 @@ func (p *movesProgress) show(s cluster.Progress) {
 
 func movesText(s cluster.Progress) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "moved %d of %d slots", s.Done.Moves, s.Done.Moves+s.Left)
+	fmt.Fprintf(&b, "moved %d of %d parts", s.Done.Moves, s.Done.Moves+s.Left)
 	if all := s.Done.Bytes + s.LeftBytes; all > 0 {
 		fmt.Fprintf(&b, ", %s of %s", sizeText(int64(s.Done.Bytes)), sizeText(int64(all)))
 	}

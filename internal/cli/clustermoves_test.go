@@ -36,8 +36,18 @@ func TestClusterMovesUsage(t *testing.T) {
 		"rebalance --every 1ms":              "1ms between plans, want 1s or more",
 		"rebalance --every 1m --json":        "--every with",
 		"rebalance --every 1m --tolerance 0": "a tolerance of 0",
-		"undo":                               "want slots, or --all",
-		"undo 7 --all":                       "want slots, or --all",
+		"undo":                               "want slots, a range, or --all",
+		"undo 7 --all":                       "want slots, a range, or --all",
+		"move b":                             "want slots, or --collection and --range",
+		"move 1 b --collection a":            "want slots, or --collection and --range",
+		"move b --collection a":              `--range ""`,
+		"move b --range 7":                   `--collection ""`,
+		"undo --collection a --range x":      `--range "x"`,
+		"split":                              "name",
+		"split --collection a/b":             `"a/b"`,
+		"split --collection a --at -1":       `--at "-1", want a position from 0 to`,
+		"split --collection a --range x":     `--range "x"`,
+		"split --collection a --at 7":        "--coordinators is missing",
 	} {
 		if strings.HasSuffix(args, "--coordinators") {
 			args += " 127.0.0.1:1"
@@ -105,8 +115,8 @@ func TestMovesProgress(t *testing.T) {
 	s.Done.Moves, s.Left, s.LeftBytes, s.Still = 40, 0, 0, 0
 	p.show(s)
 	p.show(s)
-	const want = `moved 10 of 40 slots, 3.0 MiB of 8.0 MiB; 4 move (copy 3, freeze 1); a has 2048, b has 2048, c has 0; nothing has changed for 20s
-moved 40 of 40 slots, 3.0 MiB of 3.0 MiB; 4 move (copy 3, freeze 1); a has 2048, b has 2048, c has 0
+	const want = `moved 10 of 40 parts, 3.0 MiB of 8.0 MiB; 4 move (copy 3, freeze 1); a has 2048, b has 2048, c has 0; nothing has changed for 20s
+moved 40 of 40 parts, 3.0 MiB of 3.0 MiB; 4 move (copy 3, freeze 1); a has 2048, b has 2048, c has 0
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
@@ -116,13 +126,13 @@ moved 40 of 40 slots, 3.0 MiB of 3.0 MiB; 4 move (copy 3, freeze 1); a has 2048,
 // A plan is printed by groups, and in JSON by slots.
 func TestPlannedMoves(t *testing.T) {
 	p := Moved{DryRun: true, Result: cluster.Result{Moves: 3, Bytes: 6 << 10}, Plan: []PlannedMove{
-		{7, "a", "c", 1 << 10}, {8, "b", "c", 2 << 10}, {9, "a", "c", 3 << 10},
+		{placement.Part{Slot: 7}, "a", "c", 1 << 10}, {placement.Part{Slot: 8}, "b", "c", 2 << 10}, {placement.Part{Slot: 9}, "a", "c", 3 << 10},
 	}}
-	const want = "would move 3 slots (6.0 KiB)\n  a -> c: 2 slots, 4.0 KiB\n  b -> c: 1 slots, 2.0 KiB\n"
+	const want = "would move 3 parts (6.0 KiB)\n  a -> c: 2 parts, 4.0 KiB\n  b -> c: 1 parts, 2.0 KiB\n"
 	if got := p.text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	b, err := json.Marshal(Moved{DryRun: true, Result: cluster.Result{Moves: 1, Bytes: 5}, Plan: []PlannedMove{{7, "a", "c", 5}}})
+	b, err := json.Marshal(Moved{DryRun: true, Result: cluster.Result{Moves: 1, Bytes: 5}, Plan: []PlannedMove{{placement.Part{Slot: 7}, "a", "c", 5}}})
 	if want := `{"dry_run":true,"moves":1,"bytes":5,"plan":[{"slot":7,"from":"a","to":"c","bytes":5}],"map":null}`; err != nil || string(b) != want {
 		t.Errorf("%s, %v, want %s", b, err, want)
 	}

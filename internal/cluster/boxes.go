@@ -11,7 +11,7 @@ import (
 )
 
 // PlaceBoxes places a collection of boxes in the map, which add does (placement.AddBoxes); again
-// if the map has changed meanwhile. The ranges do not change any more. Groups take boxes of the collection once they
+// if the map has changed meanwhile. Groups take boxes of the collection once they
 // have read the map. ErrRefused: there is no map, or the collection has its place already.
 // coord.ErrUnknown: read the map.
 func PlaceBoxes(ctx context.Context, d node.Decider, collection string, add func(*placement.Map) (*placement.Map, error)) (*placement.Map, error) {
@@ -30,7 +30,7 @@ func PlaceBoxes(ctx context.Context, d node.Decider, collection string, add func
 			return nil, err
 		}
 		if m.Places(collection) {
-			return nil, fmt.Errorf("%w: the boxes of %q have their ranges, which do not change", ErrRefused, collection)
+			return nil, fmt.Errorf("%w: the boxes of %q have their ranges; 'catfish cluster split' divides one", ErrRefused, collection)
 		}
 		if m, err = add(m); err != nil {
 			return nil, err

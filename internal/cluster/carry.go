@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -58,16 +59,17 @@ type Progress struct {
 type carrier struct {
 	r    Registry
 	o    *Options
-	load *Load
-	// plan is what is left, without moves under way.
-	plan func(*placement.Map) ([]placement.Move, error)
+	load *Loaded
+	// plan is what is left, without moves under way, and the map in which ranges are divided for it.
+	plan func(*placement.Map) (*placement.Map, []placement.Move, error)
 
 	done    Result
-	begun   uint64            // bytes, as budgets count them
-	began   int               // slots
-	under   map[uint16]string // slots that move, and where to
+	begun   uint64                    // bytes, as budgets count them
+	began   int                       // parts
+	under   map[placement.Part]string // what moves, and where to
 	planned bool
 	left    []placement.Move // after these
+	divided *placement.Map   // in which they begin
 	expect  *placement.Map   // with what is under way as done: if it comes so, the plan stays
 	mine    bool             // this carrier has begun what is under way
 	arrived bool             // some of it has its new owner
@@ -113,7 +115,7 @@ func (c *carrier) run(ctx context.Context) error {
 		case <-wakes:
 		case <-look.C:
 		case <-ctx.Done():
-			return fmt.Errorf("cluster: %d slots move, and go on: %w", len(c.under), context.Cause(ctx))
+			return fmt.Errorf("cluster: %d parts move, and go on: %w", len(c.under), context.Cause(ctx))
 		}
 	}
 }
@@ -130,38 +132,36 @@ func (c *carrier) read(ctx context.Context) (*placement.Map, int64, error) {
 
 // look takes from a map what is under way, what was done, and what is left.
 func (c *carrier) look(m *placement.Map) error {
-	under := map[uint16]string{}
+	under := map[placement.Part]string{}
 	for _, v := range m.Moves {
-		if v.Collection == "" {
-			under[v.Slot] = m.Groups[v.To].Name
-		}
+		under[v.Part] = m.Groups[v.To].Name
 	}
-	for s, to := range c.under {
-		if under[s] == "" && m.Groups[m.Slots[s]].Name == to {
+	for p, to := range c.under {
+		if has, err := m.Owner(p); err == nil && under[p] == "" && m.Groups[has].Name == to {
 			c.arrived, c.undone = true, 0
 			c.done.Moves++
-			c.done.Bytes += c.load[s]
+			c.done.Bytes += c.load.bytes(p)
 		}
 	}
 	before := len(c.under)
 	c.under = under
 	if len(under) == 0 && before > 0 && c.mine && !c.arrived {
 		if c.undone++; c.undone == maxUndone {
-			return fmt.Errorf("%w %d times: %d slots stay where they were; the logs of the servers, or another operator, know why", ErrUndone, c.undone, before)
+			return fmt.Errorf("%w %d times: %d parts stay where they were; the logs of the servers, or another operator, know why", ErrUndone, c.undone, before)
 		}
 	}
 	if c.planned && (len(under) > 0 || len(c.left) > 0 && c.expected(m)) {
 		return nil
 	}
 	c.planned = true
-	left, err := c.plan(m)
-	c.left = slices.DeleteFunc(left, func(v placement.Move) bool { return under[v.Slot] != "" })
+	divided, left, err := c.plan(m)
+	c.divided, c.left = divided, slices.DeleteFunc(left, func(v placement.Move) bool { return under[v.Part] != "" })
 	return err
 }
 
 // expected reports whether nothing else has changed than what this carrier has begun.
 func (c *carrier) expected(m *placement.Map) bool {
-	return c.expect != nil && m.Slots == c.expect.Slots && slices.EqualFunc(m.Groups, c.expect.Groups, func(a, b placement.Group) bool {
+	return c.expect != nil && m.Slots == c.expect.Slots && reflect.DeepEqual(m.Boxes, c.expect.Boxes) && slices.EqualFunc(m.Groups, c.expect.Groups, func(a, b placement.Group) bool {
 		return a.Name == b.Name && a.Weight == b.Weight
 	})
 }
@@ -180,7 +180,13 @@ func (c *carrier) next(m *placement.Map) []placement.Move {
 
 // begin changes a map, unless it has changed.
 func (c *carrier) begin(ctx context.Context, m *placement.Map, version int64, moves []placement.Move) error {
-	n, err := m.Begin(moves...)
+	from := m
+	if c.divided != nil {
+		divided := *m
+		divided.Boxes = c.divided.Boxes // of this map's ranges, or these
+		from = &divided
+	}
+	n, err := from.Begin(moves...)
 	if err != nil {
 		return err
 	}
@@ -198,11 +204,12 @@ func (c *carrier) begin(ctx context.Context, m *placement.Map, version int64, mo
 		return err
 	}
 	c.mine, c.arrived = true, false
-	c.under, c.left, c.expect = map[uint16]string{}, c.left[len(moves):], n
+	c.under, c.left = map[placement.Part]string{}, c.left[len(moves):]
 	for _, v := range moves {
-		n.Slots[v.Slot] = v.To
-		c.under[v.Slot] = m.Groups[v.To].Name
+		c.under[v.Part] = m.Groups[v.To].Name
 	}
+	c.expect = n.After()
+	c.divided = c.expect
 	c.begun += bytesOf(moves, c.load)
 	c.began += len(moves)
 	return nil
@@ -213,11 +220,11 @@ func (c *carrier) tell(m *placement.Map, still time.Duration) {
 		return
 	}
 	p := Progress{Map: m, Done: c.done, Left: len(c.under) + len(c.left), Still: still}
-	for s := range c.under {
-		p.LeftBytes += c.load[s]
+	for part := range c.under {
+		p.LeftBytes += c.load.bytes(part)
 	}
 	for _, v := range c.left {
-		p.LeftBytes += c.load[v.Slot]
+		p.LeftBytes += c.load.bytes(v.Part)
 	}
 	c.o.Progress(p)
 }

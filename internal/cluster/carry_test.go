@@ -82,7 +82,7 @@ func TestRebalance(t *testing.T) {
 		if result.Moves != slots || most != 1 || slots != len(planned) || slots < placement.Slots/3 {
 			t.Errorf("%d moves told, %d planned, %d slots moved, one %d times", result.Moves, len(planned), slots, most)
 		}
-		if want := bytesOf(planned, load) - uint64(len(planned)); result.Bytes != want {
+		if want := bytesOf(planned, &Loaded{Slots: *load}) - uint64(len(planned)); result.Bytes != want {
 			t.Errorf("%d bytes, want %d", result.Bytes, want)
 		}
 		if r.most != 50 || last.Left != 0 || last.LeftBytes != 0 {
@@ -209,7 +209,7 @@ func TestDrainMovesNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := grown(t)
 		go carry(t.Context(), r, 10, 0)
-		if _, err := Move(t.Context(), r, []uint16{0, 1, 2, 3000}, "", "g3", Options{}); err != nil {
+		if _, err := Move(t.Context(), r, partsOf(0, 1, 2, 3000), "", "g3", Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Weigh(t.Context(), r, "g1", 9); err != nil {
@@ -258,15 +258,15 @@ func TestMove(t *testing.T) {
 			from, to string
 			want     error
 		}{{"g1", "g3", ErrRefused}, {"", "g9", placement.ErrUnknown}} {
-			if result, err := Move(t.Context(), r, slots, c.from, c.to, Options{}); !errors.Is(err, c.want) || result.Moves > 0 {
+			if result, err := Move(t.Context(), r, partsOf(slots...), c.from, c.to, Options{}); !errors.Is(err, c.want) || result.Moves > 0 {
 				t.Errorf("%+v: %+v, %v", c, result, err)
 			}
 		}
-		result, err := Move(t.Context(), r, slots[:100], "g1", "g3", Options{})
+		result, err := Move(t.Context(), r, partsOf(slots[:100]...), "g1", "g3", Options{})
 		if err != nil || result.Moves != 100 {
 			t.Fatal(result, err)
 		}
-		if result, err = Move(t.Context(), r, slots, "", "g3", Options{Moves: 7}); err != nil || result.Moves != 100 {
+		if result, err = Move(t.Context(), r, partsOf(slots...), "", "g3", Options{Moves: 7}); err != nil || result.Moves != 100 {
 			t.Fatal(result, err)
 		}
 		if n := has(r.now(), "g3"); n != 200 {

@@ -128,19 +128,17 @@ func note(ctx context.Context, r Registry, name string) error {
 }
 
 // Undo ends moves that are not decided, and returns how many, and how many others of these
-// are decided and continue. Without slots it is about all; with some, at least one of them must
+// are decided and continue. Without parts it is about all; with some, at least one of them must
 // move: ErrRefused.
-func Undo(ctx context.Context, r Registry, slots []uint16) (undone, decided int, err error) {
+func Undo(ctx context.Context, r Registry, of []placement.Part) (undone, decided int, err error) {
 	_, err = change(ctx, r, func(m *placement.Map) (*placement.Map, error) {
 		var parts []placement.Part
-		if undone, decided = 0, 0; slots == nil {
+		if undone, decided = 0, 0; of == nil {
 			for _, v := range m.Moves {
 				parts = append(parts, v.Part)
 			}
 		}
-		for _, s := range slots {
-			parts = append(parts, placement.Part{Slot: s})
-		}
+		parts = append(parts, of...)
 		n, err := m.Batch(func(n *placement.Map) error {
 			for _, p := range parts {
 				switch _, err := n.Undo(p); {
@@ -154,8 +152,8 @@ func Undo(ctx context.Context, r Registry, slots []uint16) (undone, decided int,
 			}
 			return nil
 		})
-		if slots != nil && undone+decided == 0 {
-			return nil, fmt.Errorf("%w: none of the %d slots moves", ErrRefused, len(slots))
+		if of != nil && undone+decided == 0 {
+			return nil, fmt.Errorf("%w: none of the %d parts moves", ErrRefused, len(of))
 		}
 		if err == nil && undone == 0 {
 			return m, nil

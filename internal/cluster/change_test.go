@@ -141,13 +141,13 @@ func TestUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := Undo(t.Context(), r, []uint16{8, 9})
-	refused(t, err, ErrRefused, "none of the 2 slots")
+	_, _, err := Undo(t.Context(), r, partsOf(8, 9))
+	refused(t, err, ErrRefused, "none of the 2 parts")
 	for _, c := range []struct {
-		slots                  []uint16
+		parts                  []placement.Part
 		undone, decided, moves int
-	}{{[]uint16{0}, 1, 0, 4}, {[]uint16{1, 2, 9}, 1, 1, 3}, {nil, 2, 1, 1}, {nil, 0, 1, 1}} {
-		undone, decided, err := Undo(t.Context(), r, c.slots)
+	}{{partsOf(0), 1, 0, 4}, {partsOf(1, 2, 9), 1, 1, 3}, {nil, 2, 1, 1}, {nil, 0, 1, 1}} {
+		undone, decided, err := Undo(t.Context(), r, c.parts)
 		if n := r.now(); err != nil || undone != c.undone || decided != c.decided || len(n.Moves) != c.moves || n.Epoch == m.Epoch {
 			t.Errorf("%+v: %d, %d, %d moves left, %v", c, undone, decided, len(n.Moves), err)
 		}
@@ -196,4 +196,11 @@ func TestAddAgain(t *testing.T) {
 	if _, err := Remove(t.Context(), r, "a"); !errors.Is(err, placement.ErrBusy) {
 		t.Error(err)
 	}
+}
+
+func partsOf(slots ...uint16) (parts []placement.Part) {
+	for _, s := range slots {
+		parts = append(parts, placement.Part{Slot: s})
+	}
+	return parts
 }

@@ -4,7 +4,8 @@
 //	change.go   changes by an operator
 //	plan.go     which slots move, by what each has
 //	step.go     changes by the primary of a group
-//	load.go     what each slot has, as groups say
+//	split.go    a range of boxes is divided by an operator
+//	load.go     what each slot has, as groups say; boxload.go: where boxes are
 //	manifest.go a backup of all groups; backup.go: how it is made; dial.go: streams to members
 //	carry.go    moves begin, some at once, until nothing is left of a plan
 //	automatic.go plans without an operator; term.go: by one planner at a time

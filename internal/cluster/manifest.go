@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/placement"
@@ -67,11 +68,12 @@ func (m *Manifest) Names() (l []string) {
 	return l
 }
 
-// Restored is the map for new coordinators: the groups and their slots, without moves. It is later than
-// that of before, for clients that have known that.
+// Restored is the map for new coordinators: the groups and their parts, without moves, except for those of ranges
+// that are decided: their boxes are dropped by the move alone. It is later than that of before, for clients that
+// have known that.
 func (m *Manifest) Restored() *placement.Map {
 	n := *m.is
-	n.Moves = nil
+	n.Moves = slices.DeleteFunc(slices.Clone(n.Moves), func(v placement.Move) bool { return v.Collection == "" || v.Step.Undoable() })
 	n.Version++
 	n.Epoch = n.Version
 	return &n

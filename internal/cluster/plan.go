@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/catfish-index/catfish/internal/placement"
 )
@@ -12,9 +13,11 @@ import (
 type Options struct {
 	// Load asks the groups of a map how many bytes each slot has; nil: all slots count alike.
 	Load Loads
+	// Boxes asks them where boxes are; nil: ranges move from groups of weight 0 alone.
+	Boxes BoxLoads
 	// Bytes that Rebalance moves at most; 0: any number. It needs Load.
 	Bytes uint64
-	// Slots that Rebalance moves at most; 0: any number.
+	// Slots, and ranges of boxes, that Rebalance moves at most; 0: any number.
 	Slots int
 	// Moves under way at most; 0: DefaultMoves.
 	Moves int
@@ -25,12 +28,66 @@ type Options struct {
 	Progress func(Progress)
 }
 
+// Loaded is what each slot has, and where boxes are, by collection.
+type Loaded struct {
+	Slots Load
+	Boxes map[string]*BoxLoad
+	is    *placement.Map // of which that is
+}
+
 // load asks for that of a map.
-func (o *Options) load(ctx context.Context, m *placement.Map) (*Load, error) {
-	if o.Load == nil {
-		return new(Load), nil
+func (o *Options) load(ctx context.Context, m *placement.Map) (*Loaded, error) {
+	l := &Loaded{Boxes: map[string]*BoxLoad{}, is: m}
+	if o.Load != nil {
+		slots, err := o.Load(ctx, m)
+		if err != nil {
+			return nil, err
+		}
+		l.Slots = *slots
 	}
-	return o.Load(ctx, m)
+	for i := range m.Boxes {
+		name := m.Boxes[i].Collection
+		if o.Boxes == nil {
+			continue
+		}
+		of, err := o.Boxes(ctx, m, name)
+		if err != nil {
+			return nil, err
+		}
+		l.Boxes[name] = of
+	}
+	return l, nil
+}
+
+// evenBoxes is the load of a collection without boxes: all positions count alike.
+func evenBoxes() *BoxLoad {
+	const parts = 4096
+	l := &BoxLoad{Each: 1}
+	for i := range uint64(parts) {
+		l.Sample = append(l.Sample, i*(math.MaxUint64/parts))
+	}
+	return l
+}
+
+// bytes are those of a part.
+func (l *Loaded) bytes(p placement.Part) (n uint64) {
+	if p.Collection == "" {
+		return l.Slots[p.Slot]
+	}
+	of := l.Boxes[p.Collection]
+	if of == nil || l.is == nil {
+		return 0
+	}
+	_, first, last, err := l.is.Span(p)
+	if err != nil {
+		return 0
+	}
+	for _, at := range of.Sample {
+		if first <= at && at <= last {
+			n += of.Each
+		}
+	}
+	return n
 }
 
 // planAtOnce is after how many moves a plan looks at the tolerance again.
@@ -41,32 +98,48 @@ const planAtOnce = 128
 // two planners with loads that differ a little do not move slots to and fro.
 const finer = 10
 
-// plan returns all moves of a balance, which may be more than a map has room for at once. Moves
-// under way count as done.
-func plan(m *placement.Map, load *Load, b placement.Budget) (all []placement.Move, err error) {
-	after := *m
-	after.Moves = nil
-	for _, v := range m.Moves {
-		if v.Collection == "" {
-			after.Slots[v.Slot] = v.To
+// plan returns all moves of a balance, which may be more than a map has room for at once, and the map in
+// which ranges are divided for them. Moves under way count as done.
+func plan(m *placement.Map, load *Loaded, b placement.Budget) (divided *placement.Map, all []placement.Move, err error) {
+	all, err = planSlots(m.After(), &load.Slots, &b)
+	divided = m
+	for i := range m.Boxes {
+		if err != nil || b.Bytes == spent {
+			break
 		}
+		var moves []placement.Move
+		divided, moves, err = planBoxes(divided, m.Boxes[i].Collection, load, &b)
+		all = append(all, moves...)
 	}
+	load.is = divided
+	return divided, all, err
+}
+
+// spent is the budget of which nothing is left: 0 is none.
+const spent = math.MaxUint64
+
+// planSlots is plan of slots. It takes what they have from the budget.
+func planSlots(after *placement.Map, load *Load, budget *placement.Budget) (all []placement.Move, err error) {
+	b := *budget
 	b.Moves = planAtOnce
 	for begun := false; ; begun = true {
 		moves, err := after.Balance(load, b)
 		if err != nil || len(moves) == 0 {
+			budget.Bytes = b.Bytes
 			return all, err
 		}
+		bytes := uint64(0)
 		for _, v := range moves {
 			after.Slots[v.Slot] = v.To
+			bytes += load[v.Slot] + 1
 		}
 		all = append(all, moves...)
 		if !begun {
 			b.Tolerance /= finer
 		}
 		if b.Bytes > 0 {
-			bytes := bytesOf(moves, load)
 			if bytes >= b.Bytes {
+				budget.Bytes = spent
 				return all, nil
 			}
 			b.Bytes -= bytes
@@ -74,16 +147,52 @@ func plan(m *placement.Map, load *Load, b placement.Budget) (all []placement.Mov
 	}
 }
 
+// planBoxes is plan of a collection of boxes.
+func planBoxes(m *placement.Map, collection string, load *Loaded, b *placement.Budget) (*placement.Map, []placement.Move, error) {
+	of, tolerance := load.Boxes[collection], b.Tolerance
+	if of == nil || len(of.Sample) == 0 {
+		// The ranges may have been chosen for boxes that come. Those of a group that is drained go, too.
+		of, tolerance = evenBoxes(), math.MaxFloat64
+	}
+	still := *m
+	still.Moves = nil // of slots; Begin looks for room
+	for _, v := range m.Moves {
+		if v.Collection == collection {
+			still.Moves = append(still.Moves, v)
+		}
+	}
+	divided, moves, err := still.BalanceBoxes(collection, of.Sample, of.Each, placement.Budget{Bytes: b.Bytes, Tolerance: tolerance})
+	if err != nil {
+		return m, nil, err
+	}
+	after := *divided
+	after.Version, after.Moves = m.Version, m.Moves
+	if b.Bytes > 0 {
+		bytes := uint64(0)
+		for _, v := range moves {
+			bytes += (&Loaded{Boxes: load.Boxes, is: &after}).bytes(v.Part)
+		}
+		if b.Bytes -= min(bytes, b.Bytes); b.Bytes == 0 {
+			b.Bytes = spent
+		}
+	}
+	return &after, moves, nil
+}
+
 // bytesOf moves, as a budget counts them: each slot counts a byte more.
-func bytesOf(moves []placement.Move, load *Load) (n uint64) {
+func bytesOf(moves []placement.Move, load *Loaded) (n uint64) {
 	for _, v := range moves {
-		n += load[v.Slot] + 1
+		n += load.bytes(v.Part)
+		if v.Collection == "" {
+			n++
+		}
 	}
 	return n
 }
 
-// Plan returns the moves that Rebalance would begin, and what each slot has.
-func Plan(ctx context.Context, r Registry, o Options) (*placement.Map, []placement.Move, *Load, error) {
+// Plan returns the moves that Rebalance would begin, what there is to move, and the map in which ranges
+// are divided for it.
+func Plan(ctx context.Context, r Registry, o Options) (*placement.Map, []placement.Move, *Loaded, error) {
 	m, err := Read(ctx, r)
 	if err == nil && m == nil {
 		err = errNoMap
@@ -95,34 +204,46 @@ func Plan(ctx context.Context, r Registry, o Options) (*placement.Map, []placeme
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	moves, err := plan(m, load, placement.Budget{Bytes: o.Bytes, Tolerance: o.Tolerance})
+	divided, moves, err := plan(m, load, placement.Budget{Bytes: o.Bytes, Tolerance: o.Tolerance})
 	if o.Slots > 0 {
-		moves = moves[:min(len(moves), o.Slots)]
+		divided, moves = within(o.Slots, m, divided, moves)
 	}
-	return m, moves, load, err
+	return divided, moves, load, err
 }
 
-// Rebalance moves slots until each group has its share by weight, within the tolerance, and
+// within cuts moves to a number of them. Without moves of ranges none is divided.
+func within(most int, m, divided *placement.Map, moves []placement.Move) (*placement.Map, []placement.Move) {
+	moves = moves[:min(len(moves), most)]
+	if !slices.ContainsFunc(moves, func(v placement.Move) bool { return v.Collection != "" }) {
+		divided = m
+	}
+	return divided, moves
+}
+
+// Bytes of a part of the map that Plan returned.
+func (l *Loaded) Bytes(p placement.Part) uint64 { return l.bytes(p) }
+
+// Rebalance moves slots and ranges of boxes until each group has its share by weight, within the tolerance, and
 // nothing moves any more. It can be ended at any time: what has begun continues, and the next
 // call continues. Several may run at the same time.
 func Rebalance(ctx context.Context, r Registry, o Options) (Result, error) {
 	c := &carrier{r: r, o: &o}
-	c.plan = func(m *placement.Map) ([]placement.Move, error) {
+	c.plan = func(m *placement.Map) (*placement.Map, []placement.Move, error) {
 		b := placement.Budget{Bytes: o.Bytes, Tolerance: o.Tolerance}
 		if c.done.Moves > 0 {
 			b.Tolerance /= finer
 		}
 		if o.Bytes > 0 {
 			if c.begun >= o.Bytes {
-				return nil, nil
+				return m, nil, nil
 			}
 			b.Bytes -= c.begun
 		}
-		moves, err := plan(m, c.load, b)
+		divided, moves, err := plan(m, c.load, b)
 		if o.Slots > 0 {
-			moves = moves[:min(len(moves), max(0, o.Slots-c.began))]
+			divided, moves = within(max(0, o.Slots-c.began), m, divided, moves)
 		}
-		return moves, err
+		return divided, moves, err
 	}
 	for {
 		before := c.done.Moves
@@ -139,12 +260,12 @@ func Drain(ctx context.Context, r Registry, name string, o Options) (Result, err
 		return Result{}, err
 	}
 	c := &carrier{r: r, o: &o}
-	c.plan = func(m *placement.Map) ([]placement.Move, error) {
+	c.plan = func(m *placement.Map) (*placement.Map, []placement.Move, error) {
 		switch g, err := m.Find(name); {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case m.Groups[g].Weight > 0:
-			return nil, fmt.Errorf("%w: group %q has weight %d again", ErrRefused, name, m.Groups[g].Weight)
+			return nil, nil, fmt.Errorf("%w: group %q has weight %d again", ErrRefused, name, m.Groups[g].Weight)
 		}
 		// The others may have whatever they have.
 		return plan(m, c.load, placement.Budget{Tolerance: math.MaxFloat64})
@@ -165,24 +286,27 @@ func (c *carrier) weighed(ctx context.Context) error {
 	return c.run(ctx)
 }
 
-// Move moves slots to a group. Those that it has stay. from, if not empty, has all others.
-func Move(ctx context.Context, r Registry, slots []uint16, from, to string, o Options) (Result, error) {
-	c := &carrier{r: r, o: &o, load: new(Load)}
-	c.plan = func(m *placement.Map) (moves []placement.Move, err error) {
+// Move moves slots, or ranges of boxes, to a group. Those that it has stay. from, if not empty, has all others.
+func Move(ctx context.Context, r Registry, parts []placement.Part, from, to string, o Options) (Result, error) {
+	c := &carrier{r: r, o: &o, load: new(Loaded)}
+	c.plan = func(m *placement.Map) (_ *placement.Map, moves []placement.Move, err error) {
 		dest, err := m.Find(to)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		for _, s := range slots {
-			switch has := m.Slots[s]; {
+		for _, p := range parts {
+			has, err := m.Owner(p)
+			switch {
+			case err != nil:
+				return nil, nil, err
 			case has == dest:
 			case from != "" && m.Groups[has].Name != from:
-				return nil, fmt.Errorf("%w: slot %d is of group %q, and not of %q", ErrRefused, s, m.Groups[has].Name, from)
+				return nil, nil, fmt.Errorf("%w: %v is of group %q, and not of %q", ErrRefused, p, m.Groups[has].Name, from)
 			default:
-				moves = append(moves, placement.Move{Part: placement.Part{Slot: s}, From: has, To: dest})
+				moves = append(moves, placement.Move{Part: p, From: has, To: dest})
 			}
 		}
-		return moves, nil
+		return m, moves, nil
 	}
 	err := c.run(ctx)
 	return c.done, err

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/placement"
@@ -204,6 +205,7 @@ func carry(ctx context.Context, r *registry, seed uint64, undo int) {
 		}
 		select {
 		case <-wakes:
+		case <-time.After(LookEvery): // The watch may have begun after the change.
 		case <-ctx.Done():
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/catfish-index/catfish/internal/feature"
 	"github.com/catfish-index/catfish/internal/kv"
 	"github.com/catfish-index/catfish/internal/placement"
-	"github.com/catfish-index/catfish/internal/replica"
 	"github.com/catfish-index/catfish/internal/store"
 )
 
@@ -31,6 +30,8 @@ type clients struct {
 	last   []int // by id; 0: deleted
 	writes atomic.Int64
 	direct atomic.Int64 // one-sided reads that counted
+	boxes  [people]boxes
+	looks  atomic.Int64 // the same of boxes
 }
 
 // lease is one that a client has of a group.
@@ -48,6 +49,11 @@ func (w *world) clients() *clients {
 	c := &clients{w: w}
 	if _, err := w.groups[0].store.CreateFeatures("places", store.CollectionOptions{Title: "Places"}); err != nil {
 		w.t.Fatal(err)
+	}
+	for _, g := range w.groups {
+		if _, err := g.store.Create("roads", store.Spec{Kind: store.KindBoxes, Keep: true}); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 	for i := range 20 { // records, which stay as they are
 		id := fmt.Sprintf("id %d", i)
@@ -79,6 +85,11 @@ func (w *world) clients() *clients {
 				c.write(at, n)
 				c.check(at)
 				c.oneSided(at, &is, &leases)
+				if n%3 == 0 {
+					c.writeBox(i, n/3)
+					c.countBoxes(i)
+					c.lookAtBoxes(i, is, &leases)
+				}
 				time.Sleep(5 * time.Millisecond)
 			}
 		})
@@ -145,15 +156,7 @@ func (c *clients) check(at int) {
 func (c *clients) oneSided(at int, is **placement.Map, leases *[2]lease) {
 	of := (*is).Of([]byte(c.ids[at]))
 	g, l := c.w.groups[of], &leases[of]
-	if p := g.is.Load(); !p.dead.Load() && !p.mute.Load() && c.w.now()+groupLease/2 > l.until {
-		grant := replica.Lease{Term: p.term, Until: c.w.now() + groupLease}
-		if c.w.plant != unbounded {
-			grant = p.m.Leases.Grant(grant)
-		}
-		if grant.Term != 0 {
-			*l = lease{grant.Until, p.epoch.Load()}
-		}
-	}
+	c.renew(int(of), l)
 	if l.epoch != (*is).Epoch {
 		*is = c.w.keeper.now()
 		return
@@ -192,8 +195,14 @@ func (c *clients) wrongs() string {
 	if s := c.w.wrong.Load(); s != nil {
 		return *s
 	}
+	for i := range c.boxes {
+		c.countBoxes(i)
+	}
+	if s := c.w.wrong.Load(); s != nil {
+		return *s
+	}
 	var wrong []string
-	all := store.AllSlots()
+	all := store.Parts{SlotSet: store.AllSlots(), Ranges: allRoads()}
 	in := map[string]string{}
 	for _, g := range c.w.groups {
 		for at := (store.SlotCursor{}); !at.Done; {
@@ -216,7 +225,7 @@ func (c *clients) wrongs() string {
 		if clean, err := g.store.Settle(context.Background()); !clean || err != nil {
 			wrong = append(wrong, fmt.Sprintf("the store of %s is not clean, %v", g.name, err))
 		}
-		if s, _ := g.store.Slots(); s.Frozen != (store.SlotSet{}) || s.Closed != (store.SlotSet{}) || s.Moving {
+		if s, _ := g.store.Slots(); s.Frozen != (store.SlotSet{}) || s.Closed != (store.SlotSet{}) || len(s.FrozenRanges)+len(s.ClosedRanges) > 0 || s.Moving {
 			wrong = append(wrong, fmt.Sprintf("slots of %s are frozen or closed, or move", g.name))
 		}
 	}
@@ -227,6 +236,11 @@ func (c *clients) wrongs() string {
 	for _, n := range c.last {
 		if n != 0 {
 			exist++
+		}
+	}
+	for i := range c.boxes {
+		for _, n := range c.boxes[i] {
+			exist += min(1, n)
 		}
 	}
 	if len(in) != exist {

@@ -1,5 +1,5 @@
 // Package mover carries out the moves of the map (package placement) that are from or to this
-// member's group, while this member is the group's primary. It copies slots between the stores
+// member's group, while this member is the group's primary. It copies slots, and ranges of boxes, between the stores
 // of two groups, and writes the next step of each move into the map.
 //
 //	source (From)                          destination (To)
@@ -30,6 +30,9 @@
 // that was made may come before the map does. So what was stopped for a step stays so until a later
 // version was read than the step has compared, whatever becomes of attempts after it. These make
 // one. A later term ends that: the group's key has changed, so no step of the earlier one is made.
+//
+// Slots and ranges go through the same steps. Before a range is copied the destination stops
+// leases of clients, who read the tree as it is, and waits for their end (session.clear).
 //
 // # What ends with a term
 //

@@ -14,12 +14,15 @@ import (
 //	always        a lease ends mapLease after the map was read last: a member that does not
 //	              hear of a move sends none when the source drops the slots
 //	a move nears  leases are short
+//	boxes of others may be in a tree, which clients read as it is: none is sent
 //	it ends       none is sent. The source waits for the latest one that was sent before
 //
 // Without leases clients send messages, which the store judges. The zero value sends leases as
 // they are. It is safe for concurrent use.
 type Leases struct {
 	Now func() time.Duration // boottime.Now, but in tests
+
+	hides func() bool // the store has boxes of others; nil: it has none
 
 	mu     sync.Mutex
 	on     bool          // a map was read
@@ -43,7 +46,7 @@ func (l *Leases) Grant(is replica.Lease) replica.Lease {
 	switch {
 	case !l.on || is.Term == 0:
 		return is
-	case l.held:
+	case l.held || l.hides != nil && l.hides():
 		return replica.Lease{}
 	}
 	is.Until = min(is.Until, l.read+mapLease)

@@ -22,11 +22,14 @@ type Store interface {
 	Revision() uint64
 	Defined() []store.Definition
 	Define(all []store.Definition) error
-	SlotScan(ctx context.Context, set *store.SlotSet, at store.SlotCursor, most int) ([]store.MovedState, store.SlotCursor, error)
-	SlotLog(ctx context.Context, set *store.SlotSet, from uint64, most int) ([]store.MovedState, uint64, error)
+	SlotScan(ctx context.Context, set *store.Parts, at store.SlotCursor, most int) ([]store.MovedState, store.SlotCursor, error)
+	SlotLog(ctx context.Context, set *store.Parts, from uint64, most int) ([]store.MovedState, uint64, error)
 	CopyIn(ctx context.Context, states []store.MovedState, may func() error) error
-	DropSlots(ctx context.Context, set *store.SlotSet, may func() error) (int, error)
+	DropSlots(ctx context.Context, set *store.Parts, may func() error) (int, error)
 	Settle(ctx context.Context) (clean bool, err error)
+	HideBoxes() error
+	HidesBoxes() bool
+	MovesBoxes(collection string) error
 }
 
 // Options of a Mover.
@@ -60,7 +63,7 @@ type Mover struct {
 	me       placement.Index
 	asking   stopped // for the step that is being written
 	stopped  stopped // for steps before it, whose outcome the map does not have yet
-	progress [placement.Slots]progress
+	progress map[placement.Part]progress
 
 	// Used by Run.
 	term     uint64 // of what follows
@@ -76,24 +79,19 @@ type Mover struct {
 // stopped is what this primary has stopped for steps. It stays so until a later version of the
 // map was read than the last of them has compared.
 type stopped struct {
-	frozen, closed store.SlotSet
+	frozen, closed parts
 	version        uint64
 }
 
 // with is what is stopped for either.
 func (s stopped) with(o stopped) stopped {
-	for i := range s.frozen {
-		s.frozen[i] |= o.frozen[i]
-		s.closed[i] |= o.closed[i]
-	}
-	s.version = max(s.version, o.version)
-	return s
+	return stopped{s.frozen.with(o.frozen), s.closed.with(o.closed), max(s.version, o.version)}
 }
 
 // New returns a Mover. Call Learn before the store takes a write.
 func New(o Options) *Mover {
-	m := &Mover{o: o, log: o.Logger, wake: make(chan struct{}, 1), decided: since{}, frozen: since{}}
-	m.Leases.Now = boottime.Now
+	m := &Mover{o: o, log: o.Logger, wake: make(chan struct{}, 1), decided: since{}, frozen: since{}, progress: map[placement.Part]progress{}}
+	m.Leases.Now, m.Leases.hides = boottime.Now, func() bool { return o.Store.HidesBoxes() }
 	return m
 }
 
@@ -148,32 +146,40 @@ func (m *Mover) Gains(is *placement.Map, began time.Duration) bool {
 // apply gives the store its slots, and bounds leases. The caller holds mu.
 func (m *Mover) apply(seen func()) error {
 	stop := m.stopped.with(m.asking)
-	s := store.Slots{Epoch: m.is.Epoch, Frozen: stop.frozen, Closed: stop.closed}
+	s := store.Slots{Epoch: m.is.Epoch, Places: m.is, Group: m.me}
 	for slot, of := range m.is.Slots {
 		if of == m.me {
 			s.Owned.Add(uint16(slot))
 		}
 	}
-	for i, owned := range s.Owned { // What was given away needs no stop.
-		s.Frozen[i] &= owned
-		s.Closed[i] &= owned
-	}
 	short := false
 	for _, v := range m.is.Moves {
 		s.Moving = s.Moving || v.From == m.me || v.To == m.me
-		if !isSlot(v.Part) || v.From != m.me {
+		if v.From != m.me {
 			continue
 		}
 		if v.Step.Frozen() {
-			s.Frozen.Add(v.Slot)
+			stop.frozen[v.Part] = true
 		}
 		short = short || v.Step == placement.CatchUp
 	}
+	held := false
+	for part := range stop.frozen.with(stop.closed) {
+		owner, err := m.is.Owner(part)
+		if err != nil || owner != m.me { // What was given away needs no stop.
+			delete(stop.frozen, part)
+			delete(stop.closed, part)
+			continue
+		}
+		held = true
+	}
+	s.Frozen, s.Closed = stop.frozen.slots(), stop.closed.slots()
+	s.FrozenRanges, s.ClosedRanges = stop.frozen.ranges(), stop.closed.ranges()
 	if err := m.o.Store.SetSlots(s); err != nil {
 		return err
 	}
 	seen()
-	m.Leases.bound(short, s.Frozen != store.SlotSet{} || s.Closed != store.SlotSet{})
+	m.Leases.bound(short, held)
 	return nil
 }
 

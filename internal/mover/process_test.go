@@ -96,7 +96,7 @@ func (p *process) SwapIf(ctx context.Context, key string, version int64, value [
 	}
 	if m, err := placement.Decode(value); p.w.plant == early && key == cluster.Key && err == nil {
 		for i := range m.Moves {
-			m.Moves[i].Until -= min(m.Moves[i].Until, 5)
+			m.Moves[i].Until -= min(m.Moves[i].Until, 8)
 		}
 		value, _ = m.Encode()
 	}
@@ -130,7 +130,7 @@ func (o own) CopyIn(ctx context.Context, states []store.MovedState, may func() e
 	return o.Store.CopyIn(ctx, states, may)
 }
 
-func (o own) DropSlots(ctx context.Context, set *store.SlotSet, may func() error) (int, error) {
+func (o own) DropSlots(ctx context.Context, set *store.Parts, may func() error) (int, error) {
 	if o.p.past.Load() {
 		return 0, fault.ErrNotPrimary
 	}

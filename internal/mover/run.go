@@ -8,7 +8,6 @@ import (
 
 	"github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/placement"
-	"github.com/catfish-index/catfish/internal/store"
 )
 
 const (
@@ -102,7 +101,7 @@ func (m *Mover) turn(ctx context.Context) (busy bool, err error) {
 func (m *Mover) give(ctx context.Context, is *placement.Map, me placement.Index) error {
 	var by [placement.Drop + 1][]placement.Part
 	for _, v := range is.Moves {
-		if isSlot(v.Part) && v.From == me {
+		if v.From == me {
 			by[v.Step] = append(by[v.Step], v.Part)
 		}
 	}
@@ -120,8 +119,28 @@ func (m *Mover) give(ctx context.Context, is *placement.Map, me placement.Index)
 		errs = append(errs, m.stepStopped(ctx, setOf(parts), true, placement.Wait, (*placement.Map).Decide))
 	}
 	errs = append(errs, m.thaw(ctx, now, by[placement.CatchUp], by[placement.Freeze]))
-	m.drop(now, by[placement.Drop])
+	errs = append(errs, m.drop(is, now, by[placement.Drop]), m.refuse(ctx, slices.Concat(by[placement.Copy], by[placement.CatchUp])))
 	return errors.Join(errs...)
+}
+
+// refuse undoes moves of boxes that are in memory alone.
+func (m *Mover) refuse(ctx context.Context, parts []placement.Part) (err error) {
+	for _, p := range parts {
+		if p.Collection == "" {
+			continue
+		}
+		why := m.o.Store.MovesBoxes(p.Collection)
+		if why == nil {
+			continue
+		}
+		m.log.Warn("a move is undone", "part", p.String(), "error", why)
+		for _, at := range []placement.Step{placement.Copy, placement.CatchUp} {
+			if failed := m.stepAll(ctx, setOf([]placement.Part{p}), at, (*placement.Map).Undo); !errors.Is(failed, errGone) {
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	return err
 }
 
 // thaw undoes moves whose destination does not end them.
@@ -129,13 +148,13 @@ func (m *Mover) thaw(ctx context.Context, now time.Duration, catchUp, freeze []p
 	m.mu.Lock()
 	stopped := m.stopped.frozen
 	m.mu.Unlock()
-	parts := slices.DeleteFunc(slices.Clone(catchUp), func(p placement.Part) bool { return !stopped.Has(p.Slot) })
+	parts := slices.DeleteFunc(slices.Clone(catchUp), func(p placement.Part) bool { return !stopped[p] })
 	late := m.frozen.due(now, frozenMost, append(parts, freeze...))
 	if len(late) == 0 {
 		return nil
 	}
 	set := setOf(late)
-	m.log.Warn("moves are undone: their slots take no writes, and their destination does not answer", "slots", len(late))
+	m.log.Warn("moves are undone: their parts take no writes, and their destination does not answer", "parts", len(late))
 	var errs []error
 	for _, at := range []placement.Step{placement.CatchUp, placement.Freeze} {
 		if err := m.stepAll(ctx, set, at, (*placement.Map).Undo); !errors.Is(err, errGone) {
@@ -146,21 +165,21 @@ func (m *Mover) thaw(ctx context.Context, now time.Duration, catchUp, freeze []p
 }
 
 // since is when slots came to a step.
-type since map[uint16]time.Duration
+type since map[placement.Part]time.Duration
 
 // due returns the parts at a step that have been there for some time. It forgets all others.
 func (s since) due(now, long time.Duration, parts []placement.Part) (due []placement.Part) {
 	is := setOf(parts)
-	for slot := range s {
-		if !is.Has(slot) {
-			delete(s, slot)
+	for p := range s {
+		if !is[p] {
+			delete(s, p)
 		}
 	}
 	for _, p := range parts {
-		if _, known := s[p.Slot]; !known {
-			s[p.Slot] = now
+		if _, known := s[p]; !known {
+			s[p] = now
 		}
-		if now >= s[p.Slot]+long {
+		if now >= s[p]+long {
 			due = append(due, p)
 		}
 	}
@@ -173,40 +192,37 @@ func (m *Mover) caughtUp(parts []placement.Part) (ends []placement.Part) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, p := range parts {
-		if g := m.progress[p.Slot]; g.through+lagEntries >= end && time.Since(g.at) < fresh {
+		if g := m.progress[p]; g.through+lagEntries >= end && time.Since(g.at) < fresh {
 			ends = append(ends, p)
 		}
 	}
 	return ends
 }
 
-func setOf(parts []placement.Part) (s store.SlotSet) {
-	for _, p := range parts {
-		s.Add(p.Slot)
-	}
-	return s
-}
-
 // freeze takes no more writes of slots.
-func (m *Mover) freeze(ctx context.Context, set store.SlotSet) error {
+func (m *Mover) freeze(ctx context.Context, set parts) error {
 	return m.stepStopped(ctx, set, false, placement.CatchUp, func(is *placement.Map, p placement.Part) (*placement.Map, error) {
 		return is.Freeze(p, m.o.Store.Revision()) // of all that was taken
 	})
 }
 
 // drop removes the data of parts that have another owner, once no lease leads to it.
-func (m *Mover) drop(now time.Duration, parts []placement.Part) {
+func (m *Mover) drop(is *placement.Map, now time.Duration, parts []placement.Part) error {
 	due := m.decided.due(now, dropAfter, parts)
 	if len(due) == 0 || m.job != nil {
-		return
+		return nil
 	}
 	set := setOf(due)
+	of, err := set.of(is)
+	if err != nil {
+		return err
+	}
 	m.start(0, func(ctx context.Context, may func() error) error {
-		n, err := m.o.Store.DropSlots(ctx, &set, may)
+		n, err := m.o.Store.DropSlots(ctx, &of, may)
 		for err == nil {
 			err = m.stepAll(ctx, set, placement.Drop, (*placement.Map).Dropped)
 			if err == nil {
-				m.log.Info("slots were given away, and dropped", "slots", len(due), "ids", n)
+				m.log.Info("parts were given away, and dropped", "parts", len(due), "ids", n)
 				return nil
 			}
 			if again(err) && wait(ctx, turnPause) {
@@ -215,38 +231,37 @@ func (m *Mover) drop(now time.Duration, parts []placement.Part) {
 		}
 		return err
 	})
+	return nil
 }
 
 // take does the destination's part.
 func (m *Mover) take(ctx context.Context, is *placement.Map, me placement.Index) error {
 	copying := map[string]bool{}
-	var has store.SlotSet
+	var has parts
 	m.mu.Lock()
 	for _, s := range m.sessions {
-		for i, of := range s.set {
-			has[i] |= of
-		}
+		has = has.with(s.set)
 	}
 	m.mu.Unlock()
-	fresh := map[string]*store.SlotSet{}
-	var again, undo store.SlotSet
+	fresh := map[string]parts{}
+	again, undo := parts{}, parts{}
 	for _, v := range is.Moves {
-		if !isSlot(v.Part) || v.To != me {
+		if v.To != me {
 			continue
 		}
 		from := is.Groups[v.From].Name
 		switch {
-		case has.Has(v.Slot):
+		case has[v.Part]:
 			copying[from] = copying[from] || v.Step == placement.Copy
 		case v.Step == placement.Copy:
 			if fresh[from] == nil {
-				fresh[from] = new(store.SlotSet)
+				fresh[from] = parts{}
 			}
-			fresh[from].Add(v.Slot)
+			fresh[from][v.Part] = true
 		case v.Step == placement.CatchUp:
-			again.Add(v.Slot)
+			again[v.Part] = true
 		case v.Step == placement.Freeze:
-			undo.Add(v.Slot)
+			undo[v.Part] = true
 		}
 	}
 	for from, set := range fresh {
@@ -255,7 +270,7 @@ func (m *Mover) take(ctx context.Context, is *placement.Map, me placement.Index)
 		}
 		m.endJob() // It may drop what comes.
 		ctx, cancel := context.WithCancel(ctx)
-		s := &session{m: m, term: m.term, from: from, set: *set, cancel: cancel, done: make(chan struct{})}
+		s := &session{m: m, term: m.term, from: from, set: set, cancel: cancel, done: make(chan struct{})}
 		m.sessions = append(m.sessions, s)
 		go s.run(ctx)
 	}
@@ -266,8 +281,8 @@ func (m *Mover) take(ctx context.Context, is *placement.Map, me placement.Index)
 
 // redo ends what a primary before has done of moves. The map may be further than the one that was
 // read: what is not at the step is left as it is.
-func (m *Mover) redo(ctx context.Context, set store.SlotSet, what string, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
-	if set == (store.SlotSet{}) {
+func (m *Mover) redo(ctx context.Context, set parts, what string, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
+	if len(set) == 0 {
 		return nil
 	}
 	err := m.stepAll(ctx, set, at, f)
@@ -275,7 +290,7 @@ func (m *Mover) redo(ctx context.Context, set store.SlotSet, what string, at pla
 	case errors.Is(err, errGone):
 		return nil
 	case err == nil:
-		m.log.Warn("this primary does not know how far slots were copied: "+what, "slots", set.Len())
+		m.log.Warn("this primary does not know how far parts were copied: "+what, "parts", len(set))
 	}
 	return err
 }

@@ -34,7 +34,7 @@ type session struct {
 	m    *Mover
 	term uint64
 	from string
-	set  store.SlotSet // those that still move; changed by this goroutine, with the Mover's mu
+	set  parts // those that still move; changed by this goroutine, with the Mover's mu
 	at   store.SlotCursor
 	next uint64 // of the source's log
 	// begun: what an earlier move has left was dropped.
@@ -55,13 +55,13 @@ type session struct {
 func (s *session) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.hangUp()
-	log := s.m.log.With("from", s.from, "slots", s.set.Len())
+	log := s.m.log.With("from", s.from, "parts", len(s.set))
 	work, said := s.copy, ""
 	for ctx.Err() == nil {
 		err := work(ctx)
 		switch {
 		case err == nil:
-			log.Info("slots were copied", "revision", s.next)
+			log.Info("parts were copied", "revision", s.next)
 			work = s.follow
 			continue
 		case errors.Is(err, errGone) || errors.Is(err, cluster.ErrDeposed) || ctx.Err() != nil:
@@ -71,7 +71,7 @@ func (s *session) run(ctx context.Context) {
 			return
 		case err.Error() != said:
 			said = err.Error()
-			log.Warn("slots cannot be copied yet", "error", err)
+			log.Warn("parts cannot be copied yet", "error", err)
 		}
 		s.hangUp()
 		wait(ctx, failPause)
@@ -99,21 +99,21 @@ func wait(ctx context.Context, d time.Duration) bool {
 
 // left is which slots still move, all of them frozen or not, and up to where the log is needed then.
 // A slot that does not, or whose move was begun again, leaves the session. errGone: none is left.
-func (s *session) left() (set store.SlotSet, until uint64, frozen bool, err error) {
+func (s *session) left() (set parts, until uint64, frozen bool, err error) {
 	m := s.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	frozen = true
+	frozen, set = true, parts{}
 	for _, v := range m.is.Moves {
 		again := s.copied > 0 && v.Step == placement.Copy && m.is.Version > s.copied
-		if !isSlot(v.Part) || !s.set.Has(v.Slot) || v.To != m.me || m.is.Groups[v.From].Name != s.from || v.Step > placement.Freeze || again {
+		if !s.set[v.Part] || v.To != m.me || m.is.Groups[v.From].Name != s.from || v.Step > placement.Freeze || again {
 			continue
 		}
-		set.Add(v.Slot)
+		set[v.Part] = true
 		frozen = frozen && v.Step == placement.Freeze
 		until = max(until, v.Until)
 	}
-	if s.set = set; set == (store.SlotSet{}) {
+	if s.set = set; len(set) == 0 {
 		err = errGone
 	}
 	return set, until, frozen, err
@@ -140,7 +140,7 @@ func (s *session) copy(ctx context.Context) error {
 		return err
 	}
 	if !s.begun {
-		if _, err := s.m.o.Store.DropSlots(ctx, &set, s.m.inTerm(s.term)); err != nil {
+		if err := s.clear(ctx, set); err != nil {
 			return err
 		}
 		s.begun = true
@@ -152,7 +152,7 @@ func (s *session) copy(ctx context.Context) error {
 		if set, _, _, err = s.left(); err != nil {
 			return err
 		}
-		a, states, err := s.ask(ctx, request{Slots: slotBytes(&set), Scan: &s.at})
+		a, states, err := s.ask(ctx, request{Slots: slotBytes(set), Ranges: set.ranges(), Scan: &s.at})
 		if err != nil {
 			return err
 		}
@@ -169,6 +169,26 @@ func (s *session) copy(ctx context.Context) error {
 	return err
 }
 
+// clear drops what an earlier move has left.
+func (s *session) clear(ctx context.Context, set parts) error {
+	if len(set.ranges()) > 0 {
+		// Clients read the tree by leases that were sent before.
+		if err := s.m.o.Store.HideBoxes(); err != nil {
+			return err
+		}
+		if left := s.m.Leases.sent() - s.m.Leases.Now(); left > 0 && !wait(ctx, left) {
+			return ctx.Err()
+		}
+	}
+	is, _ := s.m.now()
+	of, err := set.of(is)
+	if err != nil {
+		return err
+	}
+	_, err = s.m.o.Store.DropSlots(ctx, &of, s.m.inTerm(s.term))
+	return err
+}
+
 // follow copies the log, until the source is frozen and all has come.
 func (s *session) follow(ctx context.Context) error {
 	for ctx.Err() == nil {
@@ -179,7 +199,7 @@ func (s *session) follow(ctx context.Context) error {
 		if frozen && s.next > until {
 			return s.received(ctx)
 		}
-		a, states, err := s.ask(ctx, request{Slots: slotBytes(&set), Log: s.next})
+		a, states, err := s.ask(ctx, request{Slots: slotBytes(set), Ranges: set.ranges(), Log: s.next})
 		if err != nil {
 			return err
 		}
@@ -231,7 +251,7 @@ func (s *session) step(ctx context.Context, at placement.Step, f func(*placement
 
 // moves are those of the session at a step whose entries have come.
 func (s *session) moves(is *placement.Map, at placement.Step) []placement.Part {
-	return slices.DeleteFunc(s.m.moves(is, &s.set, at), func(p placement.Part) bool {
+	return slices.DeleteFunc(s.m.moves(is, s.set, at), func(p placement.Part) bool {
 		v := is.Moves[slices.IndexFunc(is.Moves, func(v placement.Move) bool { return v.Part == p })]
 		return is.Groups[v.From].Name != s.from || v.Until >= s.next
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ const maxStreams = 64
 // was trimmed.
 var errBeyond = errors.New("mover: the log does not go so far")
 
-// progress is how far a slot's destination is: its group has the source's log up to here.
+// progress is how far a part's destination is: its group has the source's log up to here.
 type progress struct {
 	through uint64
 	at      time.Time
@@ -102,15 +103,16 @@ func (m *Mover) answer(ctx context.Context, group string, q *request) (a answer,
 		a.Collections = m.o.Store.Defined()
 		return a, nil, nil
 	}
-	set, err := slotsFrom(q.Slots)
+	set, err := q.parts()
+	var of store.Parts
 	if err == nil {
-		err = m.moveTo(group, &set)
+		of, err = m.moveTo(group, set)
 	}
 	if err != nil {
 		return a, nil, err
 	}
 	if q.Scan != nil {
-		states, next, err := m.o.Store.SlotScan(ctx, &set, *q.Scan, pageStates)
+		states, next, err := m.o.Store.SlotScan(ctx, &of, *q.Scan, pageStates)
 		a.Scan = &next
 		return a, states, err
 	}
@@ -118,44 +120,45 @@ func (m *Mover) answer(ctx context.Context, group string, q *request) (a answer,
 	if q.Log-1 > a.End {
 		return a, nil, fmt.Errorf("%w: from %d, and it ends at %d", errBeyond, q.Log, a.End)
 	}
-	states, a.Log, err = m.o.Store.SlotLog(ctx, &set, q.Log, pageStates)
+	states, a.Log, err = m.o.Store.SlotLog(ctx, &of, q.Log, pageStates)
 	if err == nil {
-		m.note(&set, q.Log-1)
+		m.note(set, q.Log-1)
 	}
 	return a, states, err
 }
 
-// moveTo is an error unless all of the slots move from here to a group.
-func (m *Mover) moveTo(group string, set *store.SlotSet) error {
+// moveTo is an error unless all of the parts move from here to a group. It returns what the store calls them.
+func (m *Mover) moveTo(group string, set parts) (of store.Parts, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.is == nil {
-		return fmt.Errorf("%q has no map", m.o.Node)
+		return of, fmt.Errorf("%q has no map", m.o.Node)
 	}
-	if *set == (store.SlotSet{}) {
-		return fmt.Errorf("%w: a request for no slots", ErrProtocol)
+	if len(set) == 0 {
+		return of, fmt.Errorf("%w: a request for no parts", ErrProtocol)
 	}
-	left := *set
+	left := maps.Clone(set)
 	for _, v := range m.is.Moves {
-		if isSlot(v.Part) && v.From == m.me && m.is.Groups[v.To].Name == group && v.Step != placement.Drop {
-			left.Remove(v.Slot)
+		if v.From == m.me && m.is.Groups[v.To].Name == group && v.Step != placement.Drop {
+			delete(left, v.Part)
 		}
 	}
-	if left != (store.SlotSet{}) {
-		return fmt.Errorf("%d slots do not move from %q to %q by map %d of %q", left.Len(), m.o.Group, group, m.is.Version, m.o.Node)
+	if len(left) > 0 {
+		return of, fmt.Errorf("%d parts do not move from %q to %q by map %d of %q", len(left), m.o.Group, group, m.is.Version, m.o.Node)
 	}
-	return nil
+	for _, p := range set.ranges() {
+		if err := m.o.Store.MovesBoxes(p.Collection); err != nil {
+			return of, err
+		}
+	}
+	return set.of(m.is)
 }
 
 // note keeps how far a destination is.
-func (m *Mover) note(set *store.SlotSet, through uint64) {
+func (m *Mover) note(set parts, through uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for s := range uint16(placement.Slots) {
-		if set.Has(s) {
-			m.progress[s] = progress{through, time.Now()}
-		}
+	for p := range set {
+		m.progress[p] = progress{through, time.Now()}
 	}
 }
-
-func isSlot(p placement.Part) bool { return p.Collection == "" }

@@ -128,6 +128,6 @@ func TestTrimmed(t *testing.T) {
 
 // trimmed reports whether a store's log begins after what a copy has seen.
 func trimmed(st *store.Store) bool {
-	_, _, err := st.SlotLog(context.Background(), new(store.SlotSet), 100, 1)
+	_, _, err := st.SlotLog(context.Background(), new(store.Parts), 100, 1)
 	return errors.Is(err, disk.ErrTrimmed)
 }

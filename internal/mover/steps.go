@@ -3,11 +3,11 @@ package mover
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/placement"
-	"github.com/catfish-index/catfish/internal/store"
 )
 
 // step changes the map as the group's primary of a term.
@@ -28,22 +28,22 @@ func (m *Mover) leads(term uint64) bool {
 	return leads && now == term
 }
 
-// stepAll writes a step of slots that are at another one. errGone: none of them is.
-func (m *Mover) stepAll(ctx context.Context, set store.SlotSet, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
+// stepAll writes a step of parts that are at another one. errGone: none of them is.
+func (m *Mover) stepAll(ctx context.Context, set parts, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
 	_, err := m.step(ctx, m.term, func(is *placement.Map) (*placement.Map, error) {
-		return each(is, m.moves(is, &set, at), f)
+		return each(is, m.moves(is, set, at), f)
 	})
 	return err
 }
 
-// moves are those of slots from or to this group that are at a step.
-func (m *Mover) moves(is *placement.Map, set *store.SlotSet, at placement.Step) (parts []placement.Part) {
+// moves are those of parts from or to this group that are at a step.
+func (m *Mover) moves(is *placement.Map, set parts, at placement.Step) (all []placement.Part) {
 	for _, v := range is.Moves {
-		if isSlot(v.Part) && v.Step == at && set.Has(v.Slot) && (is.Groups[v.From].Name == m.o.Group || is.Groups[v.To].Name == m.o.Group) {
-			parts = append(parts, v.Part)
+		if v.Step == at && set[v.Part] && (is.Groups[v.From].Name == m.o.Group || is.Groups[v.To].Name == m.o.Group) {
+			all = append(all, v.Part)
 		}
 	}
-	return parts
+	return all
 }
 
 // each is the map after a step of parts, which is one change. errGone: there are none.
@@ -62,7 +62,7 @@ func each(is *placement.Map, parts []placement.Part, f func(*placement.Map, plac
 }
 
 // stepStopped is stepAll once nothing of slots that are stopped is acknowledged, or read, any more.
-func (m *Mover) stepStopped(ctx context.Context, set store.SlotSet, closed bool, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
+func (m *Mover) stepStopped(ctx context.Context, set parts, closed bool, at placement.Step, f func(*placement.Map, placement.Part) (*placement.Map, error)) error {
 	stop := stopped{frozen: set}
 	if closed {
 		stop.closed = set
@@ -71,7 +71,7 @@ func (m *Mover) stepStopped(ctx context.Context, set store.SlotSet, closed bool,
 		return errors.Join(err, m.stop(func() { m.asking = stopped{} }))
 	}
 	compared, err := m.step(ctx, m.term, func(is *placement.Map) (*placement.Map, error) {
-		return each(is, m.moves(is, &set, at), f)
+		return each(is, m.moves(is, set, at), f)
 	})
 	return errors.Join(err, m.stop(func() {
 		m.asking = stopped{}
@@ -89,7 +89,7 @@ func (m *Mover) stop(change func()) error {
 	defer m.mu.Unlock()
 	was := m.stopped.with(m.asking)
 	change()
-	if is := m.stopped.with(m.asking); m.is == nil || is.frozen == was.frozen && is.closed == was.closed {
+	if is := m.stopped.with(m.asking); m.is == nil || maps.Equal(is.frozen, was.frozen) && maps.Equal(is.closed, was.closed) {
 		return nil
 	}
 	return m.apply(func() {})

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/store"
 	"github.com/catfish-index/catfish/internal/store/disk"
 )
@@ -26,7 +27,7 @@ import (
 // Lines are JSON. A state is
 //
 //	collection  uvarint length, bytes
-//	records     1 byte: 0 or 1
+//	kind        1 byte: 0 a feature, 1 a record, 2 a box
 //	id, value   uvarint length, bytes
 //	expiry      uvarint, ns since the Unix epoch
 
@@ -35,8 +36,8 @@ var ErrProtocol = errors.New("mover: not the protocol of moves")
 
 const (
 	// lineBytes bounds a line of the destination, which may have a key of record.MaxKeyBytes and the
-	// slots; the source's may list all collections.
-	lineBytes   = 16 << 10
+	// parts; the source's may list all collections.
+	lineBytes   = 128 << 10
 	answerBytes = 4 << 20
 	// statesBytes bounds the states of an answer: ids and values of about 4 MiB, and one value more.
 	statesBytes = disk.MaxValueBytes + 32<<20
@@ -56,9 +57,10 @@ type hello struct {
 
 // request is for one of: collections, a page of a scan, a page of the log.
 type request struct {
-	Slots []byte            `json:"slots,omitempty"` // a SlotSet
-	Scan  *store.SlotCursor `json:"scan,omitempty"`
-	Log   uint64            `json:"log,omitzero,string"` // from this revision; the group has all before
+	Slots  []byte            `json:"slots,omitempty"` // a SlotSet
+	Ranges []placement.Part  `json:"ranges,omitempty"`
+	Scan   *store.SlotCursor `json:"scan,omitempty"`
+	Log    uint64            `json:"log,omitzero,string"` // from this revision; the group has all before
 }
 
 type answer struct {
@@ -115,9 +117,12 @@ func appendStates(b []byte, states []store.MovedState) []byte {
 	for i := range states {
 		s := &states[i]
 		field([]byte(s.Collection))
-		if s.Records {
+		switch {
+		case s.Records:
 			b = append(b, 1)
-		} else {
+		case s.Boxes:
+			b = append(b, 2)
+		default:
 			b = append(b, 0)
 		}
 		field(s.ID)
@@ -149,10 +154,10 @@ func getStates(b []byte, n int) ([]store.MovedState, error) {
 	var states []store.MovedState
 	for ; n > 0 && !short; n-- {
 		s := store.MovedState{Collection: string(field())}
-		if short = short || len(b) == 0 || b[0] > 1; short {
+		if short = short || len(b) == 0 || b[0] > 2; short {
 			break
 		}
-		s.Records, b = b[0] == 1, b[1:]
+		s.Records, s.Boxes, b = b[0] == 1, b[0] == 2, b[1:]
 		s.ID, s.Value, s.Expiry = field(), field(), time.Duration(number())
 		states = append(states, s)
 	}
@@ -163,11 +168,36 @@ func getStates(b []byte, n int) ([]store.MovedState, error) {
 }
 
 // slotBytes is the form of a set in a request.
-func slotBytes(s *store.SlotSet) (b []byte) {
+func slotBytes(all parts) (b []byte) {
+	s := all.slots()
+	if s == (store.SlotSet{}) {
+		return nil
+	}
 	for _, w := range s {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
 	return b
+}
+
+// parts are those that a request is for.
+func (q *request) parts() (parts, error) {
+	all := parts{}
+	for _, p := range q.Ranges {
+		if p.Collection == "" {
+			return nil, fmt.Errorf("%w: a range of no collection", ErrProtocol)
+		}
+		all[p] = true
+	}
+	if len(q.Slots) == 0 {
+		return all, nil
+	}
+	set, err := slotsFrom(q.Slots)
+	for slot := range uint16(placement.Slots) {
+		if set.Has(slot) {
+			all[placement.Part{Slot: slot}] = true
+		}
+	}
+	return all, err
 }
 
 func slotsFrom(b []byte) (s store.SlotSet, err error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/names"
 	"github.com/catfish-index/catfish/internal/placement"
 	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/store"
@@ -28,6 +30,7 @@ func FuzzStates(f *testing.F) {
 	f.Add([]byte{}, 0)
 	f.Add(binary.AppendUvarint(nil, 1<<63), 1)
 	f.Add([]byte{1, 'c', 2, 0, 0, 0}, 1)
+	f.Add([]byte{1, 'c', 3, 0, 0, 0}, 1)
 	f.Fuzz(func(t *testing.T, b []byte, n int) {
 		states, err := getStates(b, n)
 		if err != nil {
@@ -91,8 +94,12 @@ func TestHostileAnswers(t *testing.T) {
 
 // A request with the longest key is a line.
 func TestLongestKey(t *testing.T) {
-	set := store.AllSlots()
-	q := request{Slots: slotBytes(&set), Scan: &store.SlotCursor{Revision: 1<<64 - 1, Collection: 1<<32 - 1, After: bytes.Repeat([]byte{255}, record.MaxKeyBytes)}}
+	set := parts{}
+	for i := range uint16(placement.MaxMoves) {
+		set[placement.Part{Slot: i}] = true
+		set[placement.Part{Collection: strings.Repeat("c", names.MaxBytes), Start: math.MaxUint64 - uint64(i)}] = true
+	}
+	q := request{Slots: slotBytes(set), Ranges: set.ranges(), Scan: &store.SlotCursor{Revision: 1<<64 - 1, Collection: 1<<32 - 1, After: bytes.Repeat([]byte{255}, record.MaxKeyBytes)}}
 	piped(t, func(c net.Conn) {
 		if err := writeLine(c, q, nil); err != nil {
 			t.Error(err)
@@ -132,10 +139,16 @@ func TestHostileRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		a := w.groups[0].is.Load()
 		b := hello{Group: "b", Key: "the key of b"}
-		all, none := store.AllSlots(), store.SlotSet{}
+		all := parts{}
+		for slot := range uint16(placement.Slots) {
+			all[placement.Part{Slot: slot}] = true
+		}
+		roads := []placement.Part{{Collection: "roads", Start: 1}}
 		for what, lines := range map[string][]any{
-			"slots that do not move":    {b, request{Slots: slotBytes(&all), Log: 1}},
-			"a scan of no slots":        {b, request{Slots: slotBytes(&none), Scan: &store.SlotCursor{}}},
+			"slots that do not move":    {b, request{Slots: slotBytes(all), Log: 1}},
+			"a scan of nothing":         {b, request{Scan: &store.SlotCursor{}}},
+			"a range that is not there": {b, request{Ranges: roads, Log: 1}},
+			"a range of nothing":        {b, request{Ranges: []placement.Part{{Slot: 1}}, Log: 1}},
 			"too few bytes of slots":    {b, request{Slots: []byte{1}, Log: 1}},
 			"a wrong key":               {hello{Group: "b", Key: "the key of c"}},
 			"a group that is not there": {hello{Group: "c"}},

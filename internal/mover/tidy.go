@@ -8,7 +8,6 @@ import (
 
 	"github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/placement"
-	"github.com/catfish-index/catfish/internal/store"
 )
 
 // job is work that takes long, one at a time.
@@ -23,7 +22,7 @@ type job struct {
 // tidyPause is before another look for ids of other groups' slots, which the primary drops.
 const tidyPause = time.Second
 
-var errUntidy = errors.New("mover: the store has ids of other groups' slots")
+var errUntidy = errors.New("mover: the store has ids or boxes of other groups")
 
 // inTerm is for writes of a term: an error when this member does not lead in it any more.
 func (m *Mover) inTerm(term uint64) func() error {
@@ -83,11 +82,10 @@ func (m *Mover) tidy(is *placement.Map, me placement.Index, leads bool) (busy bo
 	if moving || m.tidied == is.Version || len(m.sessions) > 0 {
 		return leads && (moving || len(m.sessions) > 0)
 	}
-	var others store.SlotSet
-	for slot, of := range is.Slots {
-		if of != me {
-			others.Add(uint16(slot))
-		}
+	others, err := othersOf(is, me)
+	if err != nil {
+		m.log.Warn("what moves have left cannot be dropped", "error", err)
+		return false
 	}
 	m.start(is.Version, func(ctx context.Context, may func() error) error {
 		clean, err := m.o.Store.Settle(ctx)

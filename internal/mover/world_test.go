@@ -60,6 +60,9 @@ func withPlant(t *testing.T, plant plant, test func(w *world)) {
 		w.keeper.blind = plant == blind
 		m, err := placement.New([]placement.Group{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}})
 		if err == nil {
+			m, err = m.AddBoxes("roads", boxWorld, nil, nil)
+		}
+		if err == nil {
 			b, failed := m.Encode()
 			_, failed2 := w.keeper.swap(cluster.Key, 0, b, nil)
 			err = errors.Join(failed, failed2)
@@ -181,6 +184,11 @@ func (w *world) begin(from placement.Index, ids ...string) {
 		}
 		if len(moves) == 0 {
 			return nil, errors.New("no slot moves")
+		}
+		for _, p := range rangesOf(m, from) {
+			if m.Idle(p) {
+				moves = append(moves, placement.Move{Part: p, From: from, To: 1 - from})
+			}
 		}
 		return m.Begin(moves...)
 	})

@@ -183,3 +183,63 @@ func (m *Map) Drop(collection string) (*Map, error) {
 	n.Boxes = slices.Delete(slices.Clone(m.Boxes), i, i+1)
 	return n, nil
 }
+
+// World is the rectangle through which the curve of a collection of boxes runs. ErrUnknown.
+func (m *Map) World(collection string) (rstar.Rect, error) {
+	i, err := m.curve(collection)
+	if err != nil {
+		return rstar.Rect{}, err
+	}
+	return m.Boxes[i].World, nil
+}
+
+// Span is what a range has: positions of a curve through a world, from first to last. ErrUnknown.
+func (m *Map) Span(p Part) (world rstar.Rect, first, last uint64, err error) {
+	curve, at, err := m.ranged(p.Collection, p.Start)
+	if err != nil {
+		return world, 0, 0, err
+	}
+	c := &m.Boxes[curve]
+	last = math.MaxUint64
+	if at+1 < len(c.Ranges) {
+		last = c.Ranges[at+1].Start - 1
+	}
+	return c.World, p.Start, last, nil
+}
+
+// RangesOfOthers are those of all groups but one.
+func (m *Map) RangesOfOthers(g Index) (parts []Part) {
+	for i := range m.Boxes {
+		for _, r := range m.Boxes[i].Ranges {
+			if r.Group != g {
+				parts = append(parts, Part{Collection: m.Boxes[i].Collection, Start: r.Start})
+			}
+		}
+	}
+	return parts
+}
+
+// LosesBoxes reports whether a group has positions of a collection of boxes by the map that are
+// another group's by a later one, in which it has another number. By a nil map, or one that does not
+// place a collection, it has all of it.
+func (m *Map) LosesBoxes(g Index, next *Map, then Index) bool {
+	for i := range next.Boxes {
+		c := &next.Boxes[i]
+		var was []Range
+		if m != nil {
+			if before, err := m.curve(c.Collection); err == nil {
+				was = m.Boxes[before].Ranges
+			}
+		}
+		if was == nil {
+			was = []Range{{Group: g}}
+		}
+		old := &Curve{Ranges: was}
+		for _, r := range slices.Concat(was, c.Ranges) { // Owners change at these alone.
+			if old.Ranges[old.at(r.Start)].Group == g && c.Ranges[c.at(r.Start)].Group != then {
+				return true
+			}
+		}
+	}
+	return false
+}

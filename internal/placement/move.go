@@ -48,10 +48,22 @@ func (m *Map) owner(p Part) (*Index, error) {
 	return &m.Slots[p.Slot], nil
 }
 
+// Owner is the group that has a part. ErrUnknown.
+func (m *Map) Owner(p Part) (Index, error) {
+	g, err := m.owner(p)
+	if err != nil {
+		return 0, err
+	}
+	return *g, nil
+}
+
 // moving returns the number of the part's move, -1: it does not move.
 func (m *Map) moving(p Part) int {
 	return slices.IndexFunc(m.Moves, func(v Move) bool { return v.Part == p })
 }
+
+// Idle reports whether a part does not move.
+func (m *Map) Idle(p Part) bool { return m.moving(p) < 0 }
 
 // still is ErrBusy if the part moves.
 func (m *Map) still(p Part) error {

@@ -56,6 +56,22 @@ func (m *Map) balance(has []uint64, b Budget) *balance {
 	return p
 }
 
+// After returns the map as it is when all moves of it have ended.
+func (m *Map) After() *Map {
+	n := *m
+	n.Moves = nil
+	for _, v := range m.Moves {
+		if v.Collection == "" {
+			n.Slots[v.Slot] = v.To
+			continue
+		}
+		if curve, at, err := n.ranged(v.Collection, v.Start); err == nil {
+			n.ranges(curve)[at].Group = v.To
+		}
+	}
+	return &n
+}
+
 // pairs returns groups that give and take, in the order in which a plan tries them: those
 // that are drained, then those with the most above their shares; and those with the least.
 func (p *balance) pairs() (give, take []Index) {

@@ -107,3 +107,28 @@ func (m *Map) Join(collection string, start uint64) (*Map, error) {
 	n.Boxes[curve].Ranges = slices.Delete(n.Boxes[curve].Ranges, i, i+1)
 	return n.checked()
 }
+
+// RangeAt returns the range of a collection of boxes that has a position, and its group. ErrUnknown.
+func (m *Map) RangeAt(collection string, position uint64) (Part, Index, error) {
+	i, err := m.curve(collection)
+	if err != nil {
+		return Part{}, 0, err
+	}
+	r := &m.Boxes[i].Ranges[m.Boxes[i].at(position)]
+	return Part{Collection: collection, Start: r.Start}, r.Group, nil
+}
+
+// Fullest returns the start of the range that has the most of a sample. ErrUnknown.
+func (m *Map) Fullest(collection string, sample []uint64) (start uint64, err error) {
+	curve, err := m.curve(collection)
+	if err != nil {
+		return 0, err
+	}
+	ranges, sorted, most := m.Boxes[curve].Ranges, slices.Sorted(slices.Values(sample)), 0
+	for i, r := range ranges {
+		if n := len(inside(ranges, i, sorted)); n > most {
+			start, most = r.Start, n
+		}
+	}
+	return start, nil
+}

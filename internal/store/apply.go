@@ -91,7 +91,13 @@ func (st *Store) applyWrites(entries []disk.Entry, byNumber map[uint32]*Entry) e
 	for i := range entries {
 		e := &entries[i]
 		of := byNumber[e.Collection]
-		if e.Kind == disk.Term || e.Flags&boxFlag != 0 {
+		if e.Kind == disk.Term {
+			continue
+		}
+		if e.Flags&boxFlag != 0 {
+			if err := st.applyBox(e, of); err != nil {
+				return err
+			}
 			continue
 		}
 		err := st.applySlot(e)
@@ -171,6 +177,11 @@ func (c *Boxes) applyCount(e *disk.Entry) error {
 	if err != nil {
 		return err
 	}
+	return c.setCount(n)
+}
+
+// setCount makes the number of copies of a box that of n.
+func (c *Boxes) setCount(n boxCount) error {
 	has, err := c.count(n.Item)
 	for ; err == nil && has < n.n; has++ {
 		err = c.tree.Insert(n.Rect, n.ID)

@@ -22,7 +22,7 @@ import (
 // disk each different box is a key, and its value is the number of its copies:
 //
 //	key    id u64 | min x | min y | max x | max y    big-endian, floats by their bits
-//	value  count u64                                 little-endian, 1 or more
+//	value  count u64                                 little-endian, 1 or more; copyMark: a move between groups wrote it
 //
 // So an entry of the log states a fact, as those of features do, and not an operation:
 // it may be applied again. A write of one box is one entry, which puts the new
@@ -96,6 +96,12 @@ func appendBoxKey(b []byte, it rstar.Item) []byte {
 	return b
 }
 
+// copyMark in the value of a box: a move has put it there (parts.go), from slotsFormat on.
+const copyMark = 1 << 63
+
+// isCopy reports whether a value has copyMark.
+func isCopy(value []byte) bool { return len(value) == boxValueBytes && value[boxValueBytes-1]>>7 != 0 }
+
 // parseBox decodes what is on disk, and trusts none of it.
 func parseBox(key, value []byte) (it rstar.Item, count uint64, err error) {
 	if len(key) != boxKeyBytes || len(value) != boxValueBytes {
@@ -107,7 +113,7 @@ func parseBox(key, value []byte) (it rstar.Item, count uint64, err error) {
 	if err := it.Rect.Validate(); err != nil {
 		return it, 0, fmt.Errorf("%w: box %d: %w", ErrCorrupt, it.ID, err)
 	}
-	if count = binary.LittleEndian.Uint64(value); count == 0 {
+	if count = binary.LittleEndian.Uint64(value) &^ copyMark; count == 0 {
 		return it, 0, fmt.Errorf("%w: box %d is there 0 times", ErrCorrupt, it.ID)
 	}
 	return it, count, nil

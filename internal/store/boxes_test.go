@@ -481,7 +481,7 @@ func TestBoxesCorrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		entries := []disk.Entry{{Collection: 1, Kind: disk.Create, Key: []byte("boxes"), Value: []byte(c.meta), Revision: 1}}
-		entries = appendBoxEntries(entries, 1, []boxCount{{rstar.Item{ID: 1}, 1}, {rstar.Item{ID: 2}, 1}}, 2)
+		entries = appendBoxEntries(entries, 1, []boxCount{{rstar.Item{ID: 1}, 1}, {rstar.Item{ID: 2}, 1}}, 2, false)
 		for i := range entries[1].Value {
 			entries[1].Value[i] = byte(c.n >> (8 * i))
 		}

@@ -107,7 +107,7 @@ func (c *Boxes) writeAll(num uint32, items []rstar.Item) (more map[rstar.Item]ui
 			if err := c.st.stillLoads(num); err != nil {
 				return err
 			}
-			entries = appendBoxEntries(entries[:0], num, counts, c.st.number())
+			entries = appendBoxEntries(entries[:0], num, counts, c.st.number(), false)
 			counts = counts[:0]
 			return c.st.commit(entries)
 		})
@@ -148,6 +148,16 @@ func (c *Boxes) become(num uint32, items []rstar.Item, more map[rstar.Item]uint6
 	}
 	if err := st.stillLoads(num); err != nil {
 		return err
+	}
+	// A move follows the collection's number; and ranges may have moved since these boxes were chosen.
+	if err := st.still(); err != nil {
+		return err
+	}
+	w := &write{id: c.name}
+	for _, it := range items {
+		if err := st.mayWriteBox(w, it.Rect, true); err != nil {
+			return err
+		}
 	}
 	next := st.number()
 	name, meta := []byte(c.name), metadata{Kind: boxesKind}.encode()

@@ -17,7 +17,8 @@ import (
 type boxWrite struct {
 	c       *Boxes
 	out, in []rstar.Item
-	found   bool // the box to be taken out existed
+	set     []boxCount // how often boxes are there then, of a move between groups
+	found   bool       // the box to be taken out existed
 	counts  []boxCount
 	done    int // boxes of in that are in the tree
 }
@@ -48,7 +49,7 @@ func (w *write) weight() int {
 		}
 		return n
 	}
-	return max(1, len(w.box.in))
+	return max(1, len(w.box.in), len(w.box.set))
 }
 
 // InsertLater adds boxes, which belong to the collection until done is called, when
@@ -176,6 +177,12 @@ func (st *Store) prepareBoxes(w *write) error {
 	if b.c.dropped.Load() {
 		return fmt.Errorf("%w: collection %q was dropped", ErrUnknownCollection, b.c.name)
 	}
+	if err := st.mayWriteBoxes(w); err != nil {
+		return err
+	}
+	if w.moved {
+		return st.prepareSet(w)
+	}
 	b.found, b.counts = true, make([]boxCount, 0, len(b.out)+len(b.in))
 	for _, it := range b.out {
 		n, err := st.countBefore(b, it)
@@ -212,6 +219,38 @@ func (st *Store) prepareBoxes(w *write) error {
 	return nil
 }
 
+// prepareSet is prepareBoxes of a move between groups.
+func (st *Store) prepareSet(w *write) error {
+	q, b := &st.queue, w.box
+	if err := st.prepareMovedBox(); err != nil {
+		return err
+	}
+	if q.pendingBoxes == nil {
+		q.pendingBoxes = map[pendingBox]uint64{}
+	}
+	b.found, b.counts = true, nil
+	for _, n := range b.set {
+		has, err := st.countBefore(b, n.Item)
+		if err != nil {
+			return err
+		}
+		if n.n == has {
+			continue
+		}
+		if n.n > has {
+			if err := b.c.tree.RoomFor(q.boxes + int(n.n-has)); err != nil {
+				return err
+			}
+			q.boxes += int(n.n - has)
+		}
+		b.counts = append(b.counts, n)
+		q.pendingBoxes[pendingBox{b.c, n.Item}] = n.n
+	}
+	st.numbered += uint64(len(b.counts))
+	w.revision = st.numbered
+	return nil
+}
+
 // countBefore returns the number of copies that a write finds.
 func (st *Store) countBefore(b *boxWrite, it rstar.Item) (uint64, error) {
 	if n, ok := st.queue.pendingBoxes[pendingBox{b.c, it}]; ok {
@@ -231,7 +270,7 @@ func (w *write) appendEntries(entries []disk.Entry) []disk.Entry {
 		w.store().joinEntries(entries[n:])
 		return entries
 	}
-	entries = appendBoxEntries(entries, w.box.c.num, w.box.counts, w.revision-uint64(len(w.box.counts))+1)
+	entries = appendBoxEntries(entries, w.box.c.num, w.box.counts, w.revision-uint64(len(w.box.counts))+1, w.moved)
 	if len(entries) > n {
 		w.box.c.st.name(&entries[n], w.as)
 	}
@@ -239,16 +278,20 @@ func (w *write) appendEntries(entries []disk.Entry) []disk.Entry {
 	return entries
 }
 
-func appendBoxEntries(entries []disk.Entry, num uint32, counts []boxCount, first uint64) []disk.Entry {
+func appendBoxEntries(entries []disk.Entry, num uint32, counts []boxCount, first uint64, moved bool) []disk.Entry {
 	buf := make([]byte, 0, len(counts)*(boxKeyBytes+boxValueBytes))
 	for i, n := range counts {
 		e := disk.Entry{Collection: num, Kind: disk.Delete, Flags: boxFlag, Revision: first + uint64(i)}
+		mark := uint64(0)
+		if moved {
+			e.Flags, mark = e.Flags|movedFlag, copyMark
+		}
 		begin := len(buf)
 		buf = appendBoxKey(buf, n.Item)
 		e.Key = buf[begin:len(buf):len(buf)]
 		if n.n > 0 {
 			e.Kind = disk.Put
-			buf = binary.LittleEndian.AppendUint64(buf, n.n)
+			buf = binary.LittleEndian.AppendUint64(buf, n.n|mark)
 			e.Value = buf[begin+boxKeyBytes : len(buf) : len(buf)]
 		}
 		entries = append(entries, e)
@@ -264,6 +307,13 @@ func (st *Store) publishBoxes(w *write) (err error) {
 	}
 	var ok bool
 	switch {
+	case len(b.set) > 0:
+		for _, n := range b.counts {
+			if err := b.c.setCount(n); err != nil {
+				return err
+			}
+		}
+		return nil
 	case len(b.out) == 0:
 		for i, it := range b.in {
 			if err := b.c.tree.Insert(it.Rect, it.ID); err != nil {
@@ -301,7 +351,7 @@ func (st *Store) undoBoxes(w *write) (err error) {
 		counts = append(counts, n)
 	}
 	if err == nil {
-		entries := appendBoxEntries(nil, b.c.num, counts, st.number())
+		entries := appendBoxEntries(nil, b.c.num, counts, st.number(), w.moved)
 		if st.name(&entries[0], w.as); w.as.Client != 0 {
 			entries[0].Flags |= undoneFlag
 		}

@@ -85,6 +85,9 @@ func (st *Store) buildBoxes(e *Entry, keep bool) (err error) {
 	})
 	if err == nil && keep {
 		e.Boxes = &Boxes{st: st, name: e.Name, tree: e.Tree, more: map[rstar.Item]uint64{}}
+		if st.o.Replicated || st.owned.Load() != nil {
+			st.showOwn(e)
+		}
 	}
 	return err
 }

@@ -63,7 +63,7 @@
 // Several groups that have one store together:
 //
 //	slots.go        which slots a store has, and what readers and writers may see
-//	moved.go        copies and drops by moves; slotscan.go: what a move reads; slotload.go: bytes
+//	moved.go        copies and drops by moves; slotscan.go: what a move reads; slotload.go: bytes; parts.go: boxes that move
 //	slotrequests.go how many requests the slots have
 //	defined.go      definitions of collections, for another group
 //
@@ -76,7 +76,7 @@
 //
 // Boxes that are kept:
 //
-//	boxes.go        a collection of them; boxwrite.go: writes; boxload.go: bulk load
+//	boxes.go        a collection of them; boxwrite.go: writes; boxload.go: bulk load; boxsurvey.go: a sample
 //	leftload.go     bulk loads that ended with their primary
 //
 // Records that are kept:

@@ -36,6 +36,7 @@ const slotsFormat = 7
 type MovedState struct {
 	Collection string
 	Records    bool // of kept records, not of features
+	Boxes      bool // of kept boxes: ID and Value are as in the directory
 	ID         []byte
 	// Value is a feature (feature.Append), or a record (AppendRecordValue). Empty: the id
 	// was deleted.
@@ -80,8 +81,11 @@ func (st *Store) CopyIn(ctx context.Context, states []MovedState, may func() err
 // copyOf is the write of a state.
 func (st *Store) copyOf(m *MovedState) (*write, error) {
 	kind := KindFeatures
-	if m.Records {
+	switch {
+	case m.Records:
 		kind = KindRecords
+	case m.Boxes:
+		kind = KindBoxes
 	}
 	e, err := st.Of(m.Collection, kind)
 	if err != nil {
@@ -89,6 +93,9 @@ func (st *Store) copyOf(m *MovedState) (*write, error) {
 	}
 	if !e.durable() {
 		return nil, fmt.Errorf("%w: %q is in memory alone", ErrUnknownCollection, m.Collection)
+	}
+	if m.Boxes {
+		return e.movedBox(m.ID, m.Value)
 	}
 	w := e.movedWrite(m.ID)
 	if len(m.Value) == 0 {
@@ -103,6 +110,15 @@ func (st *Store) copyOf(m *MovedState) (*write, error) {
 	return w, err
 }
 
+// movedBox is the write by a move of how often a box is there. Without a value it is not.
+func (e *Entry) movedBox(key, value []byte) (*write, error) {
+	n, err := boxCountOf(&disk.Entry{Kind: disk.Put, Key: key, Value: value})
+	if len(value) == 0 {
+		n, err = boxCountOf(&disk.Entry{Kind: disk.Delete, Key: key})
+	}
+	return &write{moved: true, id: e.Name, box: &boxWrite{c: e.Boxes, set: []boxCount{n}}}, err
+}
+
 // movedWrite is a delete by a move.
 func (e *Entry) movedWrite(id []byte) *write {
 	w := &write{moved: true, kind: disk.Delete, id: string(id)}
@@ -112,6 +128,14 @@ func (e *Entry) movedWrite(id []byte) *write {
 		w.coll = e.Features
 	}
 	return w
+}
+
+// movedDelete deletes what is at a key.
+func (e *Entry) movedDelete(key []byte) (*write, error) {
+	if e.Boxes != nil {
+		return e.movedBox(key, nil)
+	}
+	return e.movedWrite(key), nil
 }
 
 // writeMoved makes writes, and waits for them, unless ctx has ended before. To delete what
@@ -145,15 +169,18 @@ func (st *Store) prepareMoved() error {
 	return st.db.Require(slotsFormat)
 }
 
-// DropSlots deletes what the store has of slots that are not its own, in all collections,
-// and returns how many ids. may is that of CopyIn. What is left after an error, the next call
+// DropSlots deletes what the store has of parts that are not its own, in all collections,
+// and returns how many ids and boxes. may is that of CopyIn. What is left after an error, the next call
 // drops. ErrOwned: the store has one of the slots, and nothing of it was dropped.
-func (st *Store) DropSlots(ctx context.Context, set *SlotSet, may func() error) (dropped int, err error) {
+func (st *Store) DropSlots(ctx context.Context, set *Parts, may func() error) (dropped int, err error) {
 	at := SlotCursor{}
 	for !at.Done {
 		var ws []*write
-		at, err = st.eachID(ctx, set, at, func(e *Entry, id []byte, _ int) (bool, error) {
-			w := e.movedWrite(id)
+		at, err = st.eachID(ctx, set, at, func(e *Entry, keys *disk.Keys) (bool, error) {
+			w, err := e.movedDelete(keys.Key())
+			if err != nil {
+				return false, err
+			}
 			w.may = may
 			ws = append(ws, w)
 			return len(ws) < moveAtOnce, nil
@@ -169,24 +196,36 @@ func (st *Store) DropSlots(ctx context.Context, set *SlotSet, may func() error) 
 	return dropped, nil
 }
 
-// Settle looks whether the store has ids of slots that are not its own. If it has none,
-// readers do not look for them any more. It goes through all ids until it finds one: a
+// Settle looks whether the store has ids or boxes of parts that are not its own. If it has none,
+// readers do not look for them any more. It goes through all until it finds one: a
 // second for some million. Each member calls it when a move has ended, and after its start.
 func (st *Store) Settle(ctx context.Context) (clean bool, err error) {
-	var others SlotSet
-	seen := uint64(0)
-	hides := false
+	var others Parts
+	seen, hides, hidesBoxes := uint64(0), false, false
 	if err := st.runAlone(func() error {
-		if s := st.owned.Load(); s != nil {
-			others, hides, seen = s.Owned.others(), s.hides, st.hidden
+		s := st.owned.Load()
+		if s == nil {
+			return nil
+		}
+		seen, hides, hidesBoxes = st.hidden, s.hides, s.hidesBoxes
+		if hides {
+			others.SlotSet = s.Owned.others()
+		}
+		if !hidesBoxes || s.Places == nil {
+			return nil
+		}
+		for _, part := range s.Places.RangesOfOthers(s.Group) {
+			if err := others.AddRange(s.Places, part, false); err != nil {
+				return err
+			}
 		}
 		return nil
-	}); err != nil || !hides {
+	}); err != nil || !hides && !hidesBoxes {
 		return err == nil, err
 	}
 	found := false
 	for at := (SlotCursor{}); !at.Done; {
-		at, err = st.eachID(ctx, &others, at, func(*Entry, []byte, int) (bool, error) {
+		at, err = st.eachID(ctx, &others, at, func(*Entry, *disk.Keys) (bool, error) {
 			found = true
 			return false, nil
 		})
@@ -197,7 +236,7 @@ func (st *Store) Settle(ctx context.Context) (clean bool, err error) {
 	err = st.runAlone(func() error {
 		if clean = st.hidden == seen; clean { // Otherwise some may have come meanwhile.
 			now := *st.owned.Load()
-			now.hides = false
+			now.hides, now.hidesBoxes = false, false
 			st.owned.Store(&now)
 		}
 		return nil

@@ -85,18 +85,25 @@ type Slots struct {
 	// Frozen are slots of Owned that are not written, and Closed those that are not read,
 	// either.
 	Frozen, Closed SlotSet
-	// Moving: slots of this group, or to it, move. Collections are not dropped, nor swapped:
+	// Places says which boxes the store has, those of Group; nil: all.
+	Places *placement.Map
+	Group  placement.Index
+	// FrozenRanges and ClosedRanges are of boxes, as Frozen and Closed are of ids.
+	FrozenRanges, ClosedRanges []placement.Part
+	// Moving: parts of this group, or to it, move. Collections are not dropped, nor swapped:
 	// copies name them.
 	Moving bool
 }
 
 // slots are Slots as readers and the commit leader use them. They do not change.
 type slots struct {
-	Slots         // less what applySlot has taken away
-	given  Slots  // by SetSlots
-	hides  bool   // there may be ids of others' slots
-	closes bool   // reads of many ids are refused
-	turn   uint64 // counts changes of Owned
+	Slots       // less what applySlot has taken away
+	given Slots // by SetSlots
+	hides bool  // there may be ids of others' slots
+	// hidesBoxes: there may be boxes of others' ranges.
+	hidesBoxes bool
+	closes     bool   // reads of many ids are refused
+	turn       uint64 // counts changes of Owned
 }
 
 // ErrOwned: a move has written to a slot that is the store's own, by its map.
@@ -142,8 +149,8 @@ func (st *Store) SetSlots(s Slots) error {
 		return err
 	}
 	return st.runAlone(func() error {
-		now := &slots{Slots: s, given: s, closes: s.Closed != SlotSet{}, turn: 1}
-		has := AllSlots()
+		now := &slots{Slots: s, given: s, closes: s.Closed != SlotSet{} || len(s.ClosedRanges) > 0, turn: 1}
+		has, places, group := AllSlots(), (*placement.Map)(nil), s.Group
 		if before := st.owned.Load(); before == nil {
 			st.asked.anew()
 		} else {
@@ -157,13 +164,24 @@ func (st *Store) SetSlots(s Slots) error {
 			default:
 				now.turn = before.turn + 1
 			}
-			has, now.hides = before.given.Owned, before.hides
+			has, now.hides, now.hidesBoxes = before.given.Owned, before.hides, before.hidesBoxes
+			if before.Places != nil {
+				places, group = before.Places, before.Group
+			}
 		}
 		if has.without(&s.Owned) != (SlotSet{}) {
 			st.hidden++
 			now.hides = true
 		}
-		st.owned.Store(now)
+		if s.Places != nil && places.LosesBoxes(group, s.Places, s.Group) {
+			st.hidden++
+			now.hidesBoxes = true
+		}
+		if st.owned.Swap(now) == nil {
+			for _, e := range st.All() {
+				st.showOwn(e)
+			}
+		}
 		return nil
 	})
 }
@@ -183,7 +201,7 @@ func (st *Store) Retake() error {
 			return nil
 		}
 		now := *st.owned.Load()
-		now.Slots, now.closes = now.given, now.given.Closed != SlotSet{}
+		now.Slots, now.closes = now.given, now.given.Closed != SlotSet{} || len(now.given.ClosedRanges) > 0
 		now.turn++
 		st.owned.Store(&now)
 		return nil

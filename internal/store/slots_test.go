@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -270,7 +271,7 @@ func (m *groupsModel) step() {
 	v, ctx := m.move, m.t.Context()
 	from, to := m.sides[v.from], m.sides[v.to]
 	log := func() bool {
-		states, next, err := from.st.SlotLog(ctx, &v.set, v.next, 1+m.rng.IntN(5))
+		states, next, err := from.st.SlotLog(ctx, &Parts{SlotSet: v.set}, v.next, 1+m.rng.IntN(5))
 		m.must(err)
 		m.must(to.st.CopyIn(ctx, states, nil))
 		v.next = next
@@ -278,11 +279,11 @@ func (m *groupsModel) step() {
 	}
 	switch v.step {
 	case 0:
-		_, err := to.st.DropSlots(ctx, &v.set, nil)
+		_, err := to.st.DropSlots(ctx, &Parts{SlotSet: v.set}, nil)
 		m.must(err)
 		v.step++
 	case 1:
-		states, next, err := from.st.SlotScan(ctx, &v.set, v.at, 1+m.rng.IntN(5))
+		states, next, err := from.st.SlotScan(ctx, &Parts{SlotSet: v.set}, v.at, 1+m.rng.IntN(5))
 		m.must(err)
 		m.must(to.st.CopyIn(ctx, states, nil))
 		if v.at = next; next.Done {
@@ -319,7 +320,7 @@ func (m *groupsModel) step() {
 		v.step = 6
 	case 6:
 		others := from.slots.Owned.others() // also what moves that were given up have left
-		_, err := from.st.DropSlots(ctx, &others, nil)
+		_, err := from.st.DropSlots(ctx, &Parts{SlotSet: others}, nil)
 		m.must(err)
 		clean, err := from.st.Settle(ctx)
 		if m.must(err); !clean || from.st.owned.Load().hides {
@@ -388,7 +389,7 @@ func TestSetSlots(t *testing.T) {
 		if err := st.SetSlots(s); !errors.Is(err, ErrOptions) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if has, ok := st.Slots(); !ok || has != even || st.Epoch() != 5 {
+		if has, ok := st.Slots(); !ok || !reflect.DeepEqual(has, even) || st.Epoch() != 5 {
 			t.Errorf("%s: the slots have changed", name)
 		}
 	}
@@ -536,7 +537,7 @@ func TestCopyInRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := AllSlots()
-	if n, err := st.DropSlots(t.Context(), &all, nil); n != 0 || !errors.Is(err, ErrOwned) || c.Len() != 1 {
+	if n, err := st.DropSlots(t.Context(), &Parts{SlotSet: all}, nil); n != 0 || !errors.Is(err, ErrOwned) || c.Len() != 1 {
 		t.Errorf("%d dropped, %v", n, err)
 	}
 }

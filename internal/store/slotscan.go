@@ -39,17 +39,23 @@ type SlotCursor struct {
 	Done       bool
 }
 
-// SlotScan returns what ids of some slots have, up to most states (0: 1,024) and about 4 MiB,
+// SlotScan returns what ids of some parts have, up to most states (0: 1,024) and about 4 MiB,
 // and where to continue: there may be none, and more to come. It looks at up to 65,536 ids
 // of all. What has expired is left out. It needs a data directory.
-func (st *Store) SlotScan(ctx context.Context, set *SlotSet, at SlotCursor, most int) (states []MovedState, next SlotCursor, err error) {
+func (st *Store) SlotScan(ctx context.Context, set *Parts, at SlotCursor, most int) (states []MovedState, next SlotCursor, err error) {
 	if at.Revision == 0 { // In the commit leader: what is in the log is seen by readers, too.
 		if err := st.runAlone(func() error { at.Revision = st.revision; return nil }); err != nil {
 			return nil, at, err
 		}
 	}
 	b, bytes := new(kv.Buffer), 0
-	next, err = st.eachID(ctx, set, at, func(e *Entry, id []byte, _ int) (bool, error) {
+	next, err = st.eachID(ctx, set, at, func(e *Entry, keys *disk.Keys) (bool, error) {
+		id := keys.Key()
+		if e.Boxes != nil {
+			value, err := keys.Value()
+			states = append(states, MovedState{Collection: e.Name, Boxes: true, ID: slices.Clone(id), Value: slices.Clone(value)})
+			return err == nil && len(states) < cmp.Or(most, maxBatch), err
+		}
 		value, expiry, err := e.valueOf(id, b)
 		if errors.Is(err, kv.ErrNotFound) {
 			return true, nil // It has expired, or was deleted, as the log says.
@@ -57,7 +63,7 @@ func (st *Store) SlotScan(ctx context.Context, set *SlotSet, at SlotCursor, most
 		if err != nil {
 			return false, err
 		}
-		states = append(states, MovedState{e.Name, e.Kept != nil, slices.Clone(id), value, expiry})
+		states = append(states, MovedState{Collection: e.Name, Records: e.Kept != nil, ID: slices.Clone(id), Value: value, Expiry: expiry})
 		bytes += len(value)
 		return len(states) < cmp.Or(most, maxBatch) && bytes < moveBytes, nil
 	})
@@ -84,10 +90,9 @@ func (e *Entry) valueOf(id []byte, b *kv.Buffer) (value []byte, expiry time.Dura
 	return value, time.Duration(v.Expiry), nil
 }
 
-// eachID calls f with ids of some slots, and the sizes of their values in the directory, in the
-// order of collections' numbers and of ids, until it returns false, or lookAtOnce were looked at. An id is good until f returns, which
-// may not wait.
-func (st *Store) eachID(ctx context.Context, set *SlotSet, at SlotCursor, f func(e *Entry, id []byte, bytes int) (more bool, err error)) (SlotCursor, error) {
+// eachID calls f with the keys of some parts in the directory, where keys stands, in the order of collections'
+// numbers and of keys, until it returns false, or lookAtOnce were looked at. f may not wait.
+func (st *Store) eachID(ctx context.Context, set *Parts, at SlotCursor, f func(e *Entry, keys *disk.Keys) (more bool, err error)) (SlotCursor, error) {
 	all := st.byNumber()
 	looked := 0
 	for _, num := range slices.Sorted(maps.Keys(all)) {
@@ -108,9 +113,9 @@ func (st *Store) eachID(ctx context.Context, set *SlotSet, at SlotCursor, f func
 }
 
 // eachIDOf is eachID of one collection.
-func (st *Store) eachIDOf(ctx context.Context, e *Entry, set *SlotSet, at *SlotCursor, looked *int,
-	f func(e *Entry, id []byte, bytes int) (more bool, err error)) (more bool, err error) {
-	if e.slotted() == nil {
+func (st *Store) eachIDOf(ctx context.Context, e *Entry, set *Parts, at *SlotCursor, looked *int,
+	f func(e *Entry, keys *disk.Keys) (more bool, err error)) (more bool, err error) {
+	if !set.of(e) {
 		return true, nil
 	}
 	from := slices.Clone(at.After)
@@ -131,10 +136,18 @@ func (st *Store) eachIDOf(ctx context.Context, e *Entry, set *SlotSet, at *SlotC
 		}
 		id := keys.Key()
 		at.After = append(at.After[:0:0], id...)
-		if !set.has(id) {
+		var value []byte
+		if e.Boxes != nil {
+			if value, err = keys.Value(); err != nil {
+				return false, err
+			}
+		}
+		if has, err := set.hasKey(e, id, value); err != nil {
+			return false, err
+		} else if !has {
 			continue
 		}
-		if more, err := f(e, id, keys.ValueBytes()); !more || err != nil {
+		if more, err := f(e, keys); !more || err != nil {
 			return false, err
 		}
 	}
@@ -150,12 +163,12 @@ func SlotOfEntry(e *disk.Entry) (slot uint16, ok bool) {
 	return placement.SlotOf(e.Key), true
 }
 
-// SlotLog returns what writes have left of ids of some slots, from a revision on, in the
+// SlotLog returns what writes have left of ids of some parts, from a revision on, in the
 // order of the log: up to most states (0: 1,024) and about 4 MiB, and from which revision to
 // continue. It looks at up to 65,536 entries, and is at the end of the log when that is
 // Revision() + 1. What has a collection that was dropped since is left out.
 // disk.ErrTrimmed: the log begins later, and the copy must begin again with a SlotScan.
-func (st *Store) SlotLog(ctx context.Context, set *SlotSet, from uint64, most int) (states []MovedState, next uint64, err error) {
+func (st *Store) SlotLog(ctx context.Context, set *Parts, from uint64, most int) (states []MovedState, next uint64, err error) {
 	all := st.byNumber()
 	it, err := st.db.Log(from)
 	if err != nil {
@@ -165,12 +178,18 @@ func (st *Store) SlotLog(ctx context.Context, set *SlotSet, from uint64, most in
 	for bytes := 0; int(next-from) < lookAtOnce && len(states) < cmp.Or(most, maxBatch) && bytes < moveBytes && ctx.Err() == nil && it.Next(); {
 		n := it.Entry()
 		next = n.Revision + 1
-		slot, ok := SlotOfEntry(&n)
 		e := all[n.Collection]
-		if !ok || !set.Has(slot) || e == nil {
+		if e == nil {
 			continue
 		}
-		states = append(states, MovedState{e.Name, n.Flags&recordFlag != 0, n.Key, n.Value, time.Duration(n.Expiry)})
+		has, err := set.hasEntry(e, &n)
+		if err != nil {
+			return nil, from, errors.Join(err, it.Close())
+		}
+		if !has {
+			continue
+		}
+		states = append(states, MovedState{e.Name, n.Flags&recordFlag != 0, n.Flags&boxFlag != 0, n.Key, n.Value, time.Duration(n.Expiry)})
 		bytes += len(n.Value)
 	}
 	err = errors.Join(it.Err(), it.Close())

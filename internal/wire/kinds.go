@@ -34,6 +34,7 @@ import (
 //	map         cluster.go                                   JSON
 //	slotLoad    empty                                        slotload.go
 //	slotRequests  empty                                      slotload.go
+//	boxSample   name                                         boxsample.go
 //	(any)                                                    failure: code u16, n u64, text
 //
 // An item is rect 4 x f64 (min x, min y, max x, max y), id u64: 40 bytes.
@@ -84,6 +85,7 @@ const (
 	KindMap
 	KindSlotLoad
 	KindSlotRequests
+	KindBoxSample
 	KindAppend
 	KindAwait
 

@@ -114,7 +114,7 @@ func readStore(ctx context.Context, dir string, group int) (_ *stored, err error
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	is, every := &stored{group, map[storedID]string{}}, store.AllSlots()
+	is, every := &stored{group, map[storedID]string{}}, store.Parts{SlotSet: store.AllSlots()}
 	for at := (store.SlotCursor{}); !at.Done; {
 		var page []store.MovedState
 		if page, at, err = st.SlotScan(ctx, &every, at, 0); err != nil {

@@ -74,9 +74,11 @@ func (r *rebalanceFlags) start(ctx context.Context, a *cluster.Automatic, o *coo
 		return nil, err
 	}
 	a.Name, a.Logger = o.Name+" at "+addr, slog.New(slog.NewTextHandler(log, nil))
-	if a.Plan.Load, err = cluster.LoadsBy(r.by, cl, client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.Logger}); err != nil {
+	asks := client.Options{Transport: catfish.TransportTCP, Key: key, Logger: a.Logger}
+	if a.Plan.Load, err = cluster.LoadsBy(r.by, cl, asks); err != nil {
 		return nil, err
 	}
+	a.Plan.Boxes = cluster.AskBoxLoads(cl, asks)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {

@@ -1,6 +1,10 @@
 package disk
 
-import "github.com/cockroachdb/pebble/v2"
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
 
 // Keys goes through the keys of a collection in the order of their bytes. It is
 // for one goroutine, sees what was acknowledged when it was made, and holds files:
@@ -46,6 +50,18 @@ func (k *Keys) Key() []byte { return k.it.Key()[collectionBytes:] }
 func (k *Keys) ValueBytes() int {
 	v := k.it.LazyValue()
 	return max(v.Len()-stateHeader, 0)
+}
+
+// Value is its value, until the next call of Next.
+func (k *Keys) Value() ([]byte, error) {
+	v, err := k.it.ValueAndErr()
+	if err == nil && len(v) < stateHeader {
+		err = fmt.Errorf("%w: a value of %d bytes, want %d or more", ErrCorrupt, len(v), stateHeader)
+	}
+	if err != nil {
+		return nil, corrupt(err)
+	}
+	return v[stateHeader:], nil
 }
 
 // Err is what ended the iteration, nil at the end.
