@@ -37,9 +37,13 @@ func (p *part) ofBoxes() (a answer, err error) {
 		return a, err
 	}
 	t := p.r.Box
-	switch {
-	case p.r.Op == opWriteBoxes:
+	if p.r.Op == opWriteBoxes {
 		return p.writeBoxes(c)
+	}
+	if err := p.st.MayReadAll(p.r.Epoch); err != nil {
+		return a, err
+	}
+	switch {
 	case p.r.Op == opCountBoxes:
 		a.N, err = p.countBoxes(c, t.Rects[0])
 	case len(t.Rects) > 0:
@@ -49,6 +53,9 @@ func (p *part) ofBoxes() (a answer, err error) {
 	}
 	if err == nil && c.Closed() {
 		err = errClosed
+	}
+	if err == nil { // A range may have gone meanwhile.
+		err = p.st.MayReadAll(p.r.Epoch)
 	}
 	return a, err
 }
