@@ -12,7 +12,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// The primary of a group fills the collections that are kept, once they are there, and its secondaries get them
+// The primary of a group fills the collections that are kept, once they exist, and its secondaries get them
 // from it.
 func TestThePrimaryFillsWhatIsKept(t *testing.T) {
 	t.Parallel()

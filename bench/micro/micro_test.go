@@ -328,16 +328,16 @@ func TestSocketFindsWrongAnswer(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	good := Config{Op: Read, Transport: "shm", Sizes: []int{64}, Duration: time.Millisecond}
 	for says, change := range map[string]func(*Config){
-		`operation "scan", want tcp, read, write or write-oneway`:         func(c *Config) { c.Op = "scan" },
-		`transport "tcp" of operation read`:                 func(c *Config) { c.Transport = "tcp" },
-		`transport "shm" of operation tcp, want one of`:     func(c *Config) { c.Op = TCP },
-		"size is 0, want 1 to 8388608":                      func(c *Config) { c.Sizes = []int{2, 0} },
-		"size is 8388609, want 1 to 8388608":                func(c *Config) { c.Sizes = []int{MaxBytes + 1} },
-		"duration is 1us, want 1ms":                         func(c *Config) { c.Duration = time.Microsecond },
-		"repeat is -1, want 1 to 1000":                      func(c *Config) { c.Repeat = -1 },
-		"rate is -1 bit/s, want 0 or more":                  func(c *Config) { c.Rate = -1 },
-		fmt.Sprintf("not available: %d", affinity.MaxCPU):   func(c *Config) { c.ClientCPUs = affinity.Set{affinity.MaxCPU} },
-		fmt.Sprintf("not available: %d", affinity.MaxCPU-1): func(c *Config) { c.ServerCPUs = affinity.Set{affinity.MaxCPU - 1} },
+		`operation "scan", want tcp, read, write or write-oneway`: func(c *Config) { c.Op = "scan" },
+		`transport "tcp" of operation read`:                       func(c *Config) { c.Transport = "tcp" },
+		`transport "shm" of operation tcp, want one of`:           func(c *Config) { c.Op = TCP },
+		"size is 0, want 1 to 8388608":                            func(c *Config) { c.Sizes = []int{2, 0} },
+		"size is 8388609, want 1 to 8388608":                      func(c *Config) { c.Sizes = []int{MaxBytes + 1} },
+		"duration is 1us, want 1ms":                               func(c *Config) { c.Duration = time.Microsecond },
+		"repeat is -1, want 1 to 1000":                            func(c *Config) { c.Repeat = -1 },
+		"rate is -1 bit/s, want 0 or more":                        func(c *Config) { c.Rate = -1 },
+		fmt.Sprintf("not available: %d", affinity.MaxCPU):         func(c *Config) { c.ClientCPUs = affinity.Set{affinity.MaxCPU} },
+		fmt.Sprintf("not available: %d", affinity.MaxCPU-1):       func(c *Config) { c.ServerCPUs = affinity.Set{affinity.MaxCPU - 1} },
 	} {
 		cfg := good
 		change(&cfg)

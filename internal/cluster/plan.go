@@ -118,7 +118,7 @@ func plan(m *placement.Map, load *Loaded, b placement.Budget) (divided *placemen
 // spent is the budget of which nothing is left: 0 is none.
 const spent = math.MaxUint64
 
-// planSlots is plan of slots. It takes what they have from the budget.
+// planSlots is plan of slots. It takes their bytes from the budget.
 func planSlots(after *placement.Map, load *Load, budget *placement.Budget) (all []placement.Move, err error) {
 	b := *budget
 	b.Moves = planAtOnce
@@ -190,7 +190,7 @@ func bytesOf(moves []placement.Move, load *Loaded) (n uint64) {
 	return n
 }
 
-// Plan returns the moves that Rebalance would begin, what there is to move, and the map in which ranges
+// Plan returns the moves that Rebalance would begin, the load, and the map in which ranges
 // are divided for it.
 func Plan(ctx context.Context, r Registry, o Options) (*placement.Map, []placement.Move, *Loaded, error) {
 	m, err := Read(ctx, r)

@@ -127,7 +127,7 @@ func (t *term) SwapIf(ctx context.Context, key string, version int64, value []by
 	return n, err
 }
 
-// beat shows that the planner is there; planned is when its last plan began.
+// beat shows that the planner runs; planned is when its last plan began.
 func (t *term) beat(ctx context.Context, planned time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
@@ -175,7 +175,7 @@ func (t *term) write(ctx context.Context, next Planner) error {
 	return err
 }
 
-// look reads the term again: an earlier write of this planner may have been made late. The caller
+// look reads the term again: an earlier write of this planner may come late. The caller
 // is alone.
 func (t *term) look(ctx context.Context) error {
 	v, err := t.Registry.Get(ctx, PlannerKey)

@@ -8,7 +8,7 @@ import (
 	"github.com/catfish-index/catfish/rstar"
 )
 
-// A survey sees each different box of the collection once, however often it is there, and those alone.
+// A survey sees each different box of the collection once, however many copies it has, and no others.
 func TestSurvey(t *testing.T) {
 	st := open(t, Options{Dir: t.TempDir(), SlabBytes: 16 << 20, Sync: disk.SyncOff})
 	for name, from := range map[string]uint64{"roads": 0, "rails": 1 << 20} {

@@ -66,7 +66,7 @@ type write struct {
 	boxes    int
 	ref      record.Ref
 	evicts   []eviction // of a put to a cache, carried out before it
-	grows    int64      // by so many bytes the write changes those of a cache
+	grows    int64      // how the write changes the bytes of a cache
 	// The feature before, and its value if keepsOld, or if they are not alike.
 	old       []byte
 	alike     bool // to the feature before, for the schema
@@ -93,7 +93,7 @@ type commitQueue struct {
 	entries []disk.Entry
 	ids     []disk.Entry
 	pending map[pendingKey]*write // the last write of the batch to a feature
-	grown   map[*kv.Map]int64     // by so many bytes the batch changes those of a cache
+	grown   map[*kv.Map]int64     // how the batch changes the bytes of a cache
 	named   map[nameKey]*write    // those of the batch that have names
 	// How many copies of a box exist after the batch's last write to it.
 	pendingBoxes map[pendingBox]uint64

@@ -22,8 +22,8 @@ const (
 
 func (k Kind) String() string { return [...]string{"features", "boxes", "records"}[k] }
 
-// Entry is a collection under a name, as the registry has it: whoever looks a collection
-// up gets its entry, and reads the data by the fields. They do not change. An entry ends
+// Entry is a collection under a name, as the registry has it: a caller that looks a
+// collection up gets its entry, and reads the data by the fields. They do not change. An entry ends
 // when the collection is dropped, or gets another name, for which there is a new entry.
 //
 //	loading -----> serving -----> ended
@@ -162,7 +162,7 @@ func (e *Entry) tidy(pieces int) (more bool) {
 	return more
 }
 
-// revoke ends remote reads, which ask nobody and so do not learn that the entry has ended.
+// revoke ends remote reads, which ask no server and so do not learn that the entry has ended.
 func (e *Entry) revoke() {
 	for _, p := range e.Parts() {
 		for _, m := range p.Memory {

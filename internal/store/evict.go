@@ -14,7 +14,7 @@ import (
 // A put to a collection with a limit (RecordsOptions.MaxBytes) evicts records by second
 // chance (kv/cache.go). In the log an eviction is a delete of its own, before the put, in the
 // same commit: so a restart, and the other members of a group, have the same records. Those
-// members evict nothing by themselves, since their Maps have other marks.
+// members choose no victims, since their Maps have other marks.
 //
 //	batch    put a        put b                put c
 //	log      put a        delete x, delete y   put b, put c       one commit

@@ -18,7 +18,7 @@ import (
 const cacheBytes = 96 << 10
 
 // cacheTurn makes some writes together, in one batch of the log if they fit, and notes what
-// was acknowledged last of each key. Random conditions judge what is there.
+// was acknowledged last of each key. Random conditions judge the present record.
 func cacheTurn(t *testing.T, c *Records, last map[string]string, r *rand.Rand) {
 	t.Helper()
 	var turn Writes
@@ -88,7 +88,7 @@ func TestKeptCache(t *testing.T) {
 				if got := recordsIn(t, c); life > 0 && !maps.Equal(got, has) {
 					t.Fatalf("life %d begins with %d records, %d were there", life, len(got), len(has))
 				}
-				// Keys are divided anew, and a shard may have more than its part.
+				// Keys are divided again, and a shard may have more than its part.
 				for range shards {
 					st.Tidy(0)
 				}
@@ -201,7 +201,7 @@ func TestCacheShrinks(t *testing.T) {
 }
 
 // A secondary has the primary's records after each piece of its log, whatever was read where,
-// and evicts nothing by itself, even with a smaller limit.
+// and chooses no victims, even with a smaller limit.
 func TestCacheOfSecondary(t *testing.T) {
 	primary, log := member(t, t.TempDir()), leading()
 	primary.Replicate(log)
@@ -214,7 +214,7 @@ func TestCacheOfSecondary(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = secondary.Close() })
-	secondary.Replicate(&recorder{}) // It has no lease, and would commit what it is given.
+	secondary.Replicate(&recorder{}) // It has no lease, and would commit whatever comes.
 	r, last, at := rand.New(rand.NewPCG(6, 7)), map[string]string{}, 0
 	for range 60 {
 		cacheTurn(t, c, last, r)

@@ -15,7 +15,7 @@ type Memory struct {
 	Revoke func()
 	// Free is called when the collection has gone, and nothing touches it.
 	Free func()
-	// Of is for the one who makes it: how remote readers reach it.
+	// Of belongs to its maker: how remote readers reach it.
 	Of any
 }
 

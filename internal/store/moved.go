@@ -110,7 +110,7 @@ func (st *Store) copyOf(m *MovedState) (*write, error) {
 	return w, err
 }
 
-// movedBox is the write by a move of how often a box is there. Without a value it is not.
+// movedBox is the write by a move of how many copies of a box exist. Without a value it is not.
 func (e *Entry) movedBox(key, value []byte) (*write, error) {
 	n, err := boxCountOf(&disk.Entry{Kind: disk.Put, Key: key, Value: value})
 	if len(value) == 0 {

@@ -150,7 +150,7 @@ func (st *Store) mayWriteBoxes(w *write) error {
 	return nil
 }
 
-// HideBoxes has searches look at each box that they find, before one of others is published. When it
+// From HideBoxes on searches look at each box that they find, before one of others is published. When it
 // returns, HidesBoxes is true until Settle.
 func (st *Store) HideBoxes() error {
 	return st.runAlone(func() error {

@@ -21,7 +21,7 @@ import (
 // Counts are of a window, and the one before it. What they say is of the last five to ten minutes.
 
 const (
-	// requestsOf: of 64,000 requests 4,000 are counted, which tells the share of a group with a
+	// requestsOf: of 64,000 requests 4,000 are counted, which gives the share of a group a
 	// standard error of 1.6 %.
 	requestsOf = 16
 	// requestsWindow is how long requests are added to the same counts.
@@ -40,8 +40,8 @@ type requestsIn struct {
 	before *requestsIn // nil: it is the first one
 }
 
-// anew forgets what was counted.
-func (r *slotRequests) anew() { r.now.Store(&requestsIn{began: time.Now()}) }
+// reset forgets what was counted.
+func (r *slotRequests) reset() { r.now.Store(&requestsIn{began: time.Now()}) }
 
 // count counts some of the requests.
 func (r *slotRequests) count(slot uint16) {
@@ -97,4 +97,4 @@ func (st *Store) SlotRequests() *placement.Requests { return st.asked.read() }
 
 // CountAnew forgets what SlotRequests returns: a member that becomes the primary has answered others
 // before.
-func (st *Store) CountAnew() { st.asked.anew() }
+func (st *Store) CountAnew() { st.asked.reset() }

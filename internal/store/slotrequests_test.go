@@ -25,7 +25,7 @@ func intSqrt(n int) (r int) {
 }
 
 // Reads and writes of ids are counted by slot once the store is one of several, and what was refused is not;
-// one that becomes the primary begins anew.
+// one that becomes the primary begins at zero.
 func TestSlotRequests(t *testing.T) {
 	st := open(t, Options{})
 	c := create(t, st, CollectionOptions{})
@@ -79,7 +79,7 @@ func TestSlotRequests(t *testing.T) {
 func TestSlotRequestsAreOfTheLastMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r slotRequests
-		r.anew()
+		r.reset()
 		ask := func(slot uint16, n int) {
 			for range n {
 				r.count(slot)

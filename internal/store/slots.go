@@ -152,7 +152,7 @@ func (st *Store) SetSlots(s Slots) error {
 		now := &slots{Slots: s, given: s, closes: s.Closed != SlotSet{} || len(s.ClosedRanges) > 0, turn: 1}
 		has, places, group := AllSlots(), (*placement.Map)(nil), s.Group
 		if before := st.owned.Load(); before == nil {
-			st.asked.anew()
+			st.asked.reset()
 		} else {
 			switch same := before.Owned == s.Owned; {
 			case s.Epoch < before.Epoch:

@@ -20,7 +20,7 @@ import (
 	"github.com/catfish-index/catfish/internal/coord"
 )
 
-// rebalanceFlags say whether, and how, this coordinator moves slots between groups by itself.
+// rebalanceFlags say whether, and how, this coordinator moves slots between groups without a command.
 type rebalanceFlags struct {
 	by, keyFile string
 	slots       int
