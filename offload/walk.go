@@ -138,10 +138,9 @@ func (w *walk) issue() {
 		w.free = w.free[:len(w.free)-1]
 		w.slots[s] = slot{ref: ref}
 		w.wrs = w.read(w.wrs, s)
-		switch {
-		case w.window == 1:
+		if w.window == 1 {
 			w.hops++ // single-issue: each read waits for the one before
-		default:
+		} else {
 			w.hops = max(w.hops, uint64(ref.Hop))
 		}
 	}

@@ -139,9 +139,9 @@ func (n *node) find(k uint64) int {
 
 // child is the place of the child that covers k, which the node covers.
 func (n *node) child(k uint64) int {
-	if i := n.find(k); i < n.count && n.entries[i].Key == k {
+	i := n.find(k)
+	if i < n.count && n.entries[i].Key == k {
 		return i
-	} else {
-		return i - 1
 	}
+	return i - 1
 }

@@ -19,13 +19,14 @@ func memory(n int) []byte {
 func TestRequestLayout(t *testing.T) {
 	mem, old := memory(128), bytes.Repeat([]byte{tail}, 100)
 	for _, body := range [][]byte{{}, []byte("a"), []byte("sixteen bytes ok"), bytes.Repeat([]byte{tail}, 62), bytes.Repeat([]byte("long "), 18)} {
-		n := putRequest(mem, old)
+		putRequest(mem, old)
 		if got, there, _ := request(mem); !there || !bytes.Equal(got, old) {
 			t.Fatalf("the request before: %q, %t", got, there)
 		}
 		clearRequest(mem, len(old))
 		made := memory(128)
-		if n = putRequest(made, body); n != 3+len(body) || made[0] != byte(len(body)) || made[1] != 0x80 || made[n-1] != 1 {
+		n := putRequest(made, body)
+		if n != 3+len(body) || made[0] != byte(len(body)) || made[1] != 0x80 || made[n-1] != 1 {
 			t.Fatalf("% x for a body of %d bytes", made[:n], len(body))
 		}
 		for k := range n {

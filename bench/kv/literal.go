@@ -114,11 +114,10 @@ func (s *literalServer) Close() (err error) {
 
 // literalStore is a client: its client threads are those of its calls in flight.
 type literalStore struct {
-	dev    rdma.Device
-	free   chan *literalThread
-	all    []*literalThread
-	device string
-	job    ClientJob
+	dev  rdma.Device
+	free chan *literalThread
+	all  []*literalThread
+	job  ClientJob
 }
 
 // literalThread is a client thread, and its counters, which Counters reads while calls are under way.

@@ -120,7 +120,7 @@ func one(c Config, name string, share int) (_ *Row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		defer mapped.Unmap(mem)
+		defer func() { _ = mapped.Unmap(mem) }()
 		index, err := cuckoo.New(cuckoo.GCuckoo, mem, cuckoo.Options{Items: 1, Buckets: 1 << c.Log2, Seed: c.Seed})
 		if err != nil {
 			return nil, err

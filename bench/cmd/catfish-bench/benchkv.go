@@ -157,7 +157,7 @@ func (f *benchKVFlags) fetchUse(fs *pflag.FlagSet) error {
 
 // benchKV runs and prints, as bench does.
 func (a *app) benchKV(ctx context.Context, cfg kv.Config, file, profile string) error {
-	known := append(catfish.Schemes()[1:], kv.Literal)
+	known := slices.Concat(catfish.Schemes()[1:], []string{kv.Literal})
 	if err := cfg.Validate(known); err != nil {
 		return err
 	}
