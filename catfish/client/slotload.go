@@ -20,7 +20,7 @@ func SlotLoad(ctx context.Context, addr, group string, o Options) (*[placement.S
 	return wire.GetSlotLoad(b)
 }
 
-// SlotRequests is SlotLoad of the requests that the primary has counted.
+// SlotRequests is SlotLoad of the requests that the primary has counted, for packages of this module.
 func SlotRequests(ctx context.Context, addr, group string, o Options) (*placement.Requests, error) {
 	b, err := askPrimary(ctx, addr, group, o, wire.KindSlotRequests, "say how many requests each slot has", nil)
 	if err != nil {
