@@ -58,6 +58,7 @@ func (a *Automatic) Run(ctx context.Context, r Registry) {
 func (a *Automatic) lead(ctx context.Context, t *term) {
 	a.Logger.Info("this planner begins moves between groups", "planner", a.Name, "term", t.is.Term)
 	leads, lost := context.WithCancelCause(ctx)
+	last := t.is.Planned
 	beats := make(chan struct{})
 	go func() {
 		defer close(beats)
@@ -72,7 +73,6 @@ func (a *Automatic) lead(ctx context.Context, t *term) {
 		}
 	}()
 	var said quiet
-	last := t.is.Planned
 	for pause(leads, min(a.Every, time.Until(last.Add(a.Every)))) {
 		last = time.Now()
 		err := a.plan(leads, t, last)

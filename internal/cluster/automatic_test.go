@@ -1,16 +1,17 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/placement"
 )
@@ -50,11 +51,14 @@ func (m *machine) set(stop chan struct{}, lost bool) {
 	m.stop, m.lost = stop, lost
 }
 
-func (m *machine) changes() int {
+// times are those of the changes.
+func (m *machine) times() []time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.begun)
+	return slices.Clone(m.begun)
 }
+
+func (m *machine) changes() int { return len(m.times()) }
 
 // little is the map of two groups, and of a small one, which has nothing yet: few slots move.
 func little(t *testing.T) *registry {
@@ -72,10 +76,10 @@ func little(t *testing.T) *registry {
 const every = 10 * time.Minute
 
 // start runs a planner, and returns what it logs, and what ends it.
-func (m *machine) start(t *testing.T, name string, o Options) (log *bytes.Buffer, end func()) {
-	log = new(bytes.Buffer)
+func (m *machine) start(t *testing.T, name string, o Options) (log *catfishtest.LogLines, end func()) {
+	log = new(catfishtest.LogLines)
 	ctx, cancel := context.WithCancel(t.Context())
-	a := &Automatic{Name: name, Every: every, Plan: o, Logger: slog.New(slog.NewTextHandler(log, nil))}
+	a := &Automatic{Name: name, Every: every, Plan: o, Logger: log.Logger()}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -110,7 +114,7 @@ func TestAutomatic(t *testing.T) {
 			t.Errorf("the first plan has moved %d slots, want 50", slots)
 		}
 		time.Sleep(every * 20)
-		at := a.begun
+		at := a.times()
 		for i := range at[1:] {
 			if d := at[i+1].Sub(at[i]); d < every {
 				t.Errorf("%v between two plans", d)
@@ -204,8 +208,8 @@ func TestPlannerIsStoppedInTheMiddle(t *testing.T) {
 		}
 		time.Sleep(20 * every)
 		slots, most := r.transfers()
-		if most != 1 || r.most > 50 || a.changes() == 0 || b.changes() == 0 {
-			t.Errorf("%d slots moved, one %d times; %d at once; %d and %d changes", slots, most, r.most, a.changes(), b.changes())
+		if most != 1 || r.atOnce() > 50 || a.changes() == 0 || b.changes() == 0 {
+			t.Errorf("%d slots moved, one %d times; %d at once; %d and %d changes", slots, most, r.atOnce(), a.changes(), b.changes())
 		}
 		if p := leader(t, r); p.Term < 4 {
 			t.Errorf("%+v", p)
@@ -240,8 +244,8 @@ func TestLostPlanner(t *testing.T) {
 			t.Errorf("%d moves are left; %d changes within the interval of the lost planner", n, b.changes())
 		}
 		time.Sleep(20 * every)
-		if _, most := r.transfers(); most != 1 || r.most != 50 {
-			t.Errorf("a slot moved %d times, %d at once", most, r.most)
+		if _, most := r.transfers(); most != 1 || r.atOnce() != 50 {
+			t.Errorf("a slot moved %d times, %d at once", most, r.atOnce())
 		}
 		shared(t, r, load)
 		endB()
@@ -279,10 +283,12 @@ func TestPlannerSaysWhyOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, load := little(t), loads(25)
 		go carry(t.Context(), r, 25, 0)
-		o, away := withLoad(load), true
+		o := withLoad(load)
+		var away atomic.Bool
+		away.Store(true)
 		ask := o.Load
 		o.Load = func(ctx context.Context, m *placement.Map) (*Load, error) {
-			if away {
+			if away.Load() {
 				return nil, errors.Join(ErrLoad, errors.New("g2 is away"))
 			}
 			return ask(ctx, m)
@@ -293,7 +299,7 @@ func TestPlannerSaysWhyOnce(t *testing.T) {
 		if n := strings.Count(log.String(), "g2 is away"); n != 1 {
 			t.Errorf("said %d times:\n%s", n, log)
 		}
-		away = false
+		away.Store(false)
 		time.Sleep(every)
 		shared(t, r, load)
 		end()

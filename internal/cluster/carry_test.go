@@ -85,8 +85,8 @@ func TestRebalance(t *testing.T) {
 		if want := bytesOf(planned, &Loaded{Slots: *load}) - uint64(len(planned)); result.Bytes != want {
 			t.Errorf("%d bytes, want %d", result.Bytes, want)
 		}
-		if r.most != 50 || last.Left != 0 || last.LeftBytes != 0 {
-			t.Errorf("%d moves at once; at the end %+v", r.most, last)
+		if r.atOnce() != 50 || last.Left != 0 || last.LeftBytes != 0 {
+			t.Errorf("%d moves at once; at the end %+v", r.atOnce(), last)
 		}
 		shared(t, r, load)
 		o.Progress = nil
@@ -159,8 +159,8 @@ func TestTwoPlanners(t *testing.T) {
 			}
 			all.Wait()
 			slots, most := r.transfers()
-			if most != 1 || r.most > 70 || sum < slots {
-				t.Errorf("%d slots moved, one %d times; %d at once; %d told", slots, most, r.most, sum)
+			if most != 1 || r.atOnce() > 70 || sum < slots {
+				t.Errorf("%d slots moved, one %d times; %d at once; %d told", slots, most, r.atOnce(), sum)
 			}
 			shared(t, r, load)
 		})

@@ -58,7 +58,7 @@ func TestRebalanceAndDrainBoxes(t *testing.T) {
 		if len(ranges) == 0 || n < 195*boxBytes || n > 205*boxBytes || len(curveOf(m, "roads").Ranges) < 3 {
 			t.Errorf("%d bytes of ranges are planned to move: %+v", n, ranges)
 		}
-		o.Moves = 3
+		o.Moves = 50
 		result, err := Rebalance(t.Context(), r, o)
 		if has := boxes.of(r.now()); err != nil || has["g3"] < 195 || has["g3"] > 205 || min(has["g1"], has["g2"]) < 95 {
 			t.Errorf("%v, %+v, %v", has, result, err)

@@ -134,11 +134,20 @@ func (r *registry) now() *placement.Map {
 
 // transfers returns how many slots got another owner, and how often most of them one did.
 func (r *registry) transfers() (slots, most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, n := range r.moved {
 		most = max(most, n)
 		slots += min(n, 1)
 	}
 	return slots, most
+}
+
+// atOnce is the most moves that a map had.
+func (r *registry) atOnce() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most
 }
 
 // has returns how many slots a group has.
