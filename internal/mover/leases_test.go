@@ -69,6 +69,13 @@ func TestGains(t *testing.T) {
 		gains(&next, now+mapLease+1, true, true)
 		next.Slots[0] = 1
 		gains(&next, now, false, true)
+		// The groups have other places in a map without one that was before them.
+		swapped := next
+		swapped.Groups = []placement.Group{next.Groups[1], next.Groups[0]}
+		for slot, of := range next.Slots {
+			swapped.Slots[slot] = 1 - of
+		}
+		gains(&swapped, now, false, true)
 		if New(Options{}).Gains(&next, now) {
 			w.t.Error("a member that starts gains nothing")
 		}

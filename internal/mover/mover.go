@@ -135,8 +135,12 @@ func (m *Mover) Gains(is *placement.Map, began time.Duration) bool {
 	if m.is == nil || m.is.Epoch == is.Epoch {
 		return false
 	}
+	me, err := is.Find(m.o.Group) // Its place may be another than in the map before.
+	if err != nil {
+		return false
+	}
 	for slot, of := range is.Slots {
-		if of == m.me && m.is.Slots[slot] != m.me {
+		if of == me && m.is.Slots[slot] != m.me {
 			return true
 		}
 	}
