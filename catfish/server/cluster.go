@@ -96,8 +96,13 @@ func (r *reading) moved() error {
 			model.ErrVersionMismatch, len(c.Groups))
 	case r.epoch != c.Epoch:
 		return fmt.Errorf("%w: the request is by the map of epoch %d, this server's is of epoch %d", fault.ErrMoved, r.epoch, c.Epoch)
-	case r.boxes: // The store has a later map some time before.
+	case r.boxes:
 		return r.of.store.MayReadAll(r.epoch)
+	}
+	// The store has a later map some time before the server: its searches leave out what went to another
+	// group, which may not have answered by that map.
+	if is := r.of.store.Epoch(); is != 0 && is != r.epoch {
+		return fmt.Errorf("%w: the request is by the map of epoch %d, this store's is of epoch %d", fault.ErrMoved, r.epoch, is)
 	}
 	return nil
 }

@@ -144,6 +144,34 @@ func TestTheMapChangesDuringARequest(t *testing.T) {
 	}
 }
 
+// The store gets a map before the server shows it: what a request by the map before finds meanwhile lacks what
+// went to another group, and is refused.
+func TestTheStoreHasALaterMap(t *testing.T) {
+	s, _ := startMember(t)
+	now := &wire.Cluster{Epoch: 1, Version: 1, Groups: []wire.ClusterGroup{{Name: "g"}, {Name: "h"}}}
+	s.SetCluster(func() *wire.Cluster { return now })
+	set := func(epoch uint64) {
+		if err := s.store.SetSlots(store.Slots{Epoch: epoch, Owned: store.AllSlots()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(1)
+	v, from := &service{s: s}, &peer{epoch: 1}
+	for _, kind := range []fastmsg.Kind{wire.KindFind, wire.KindSearch} {
+		r := v.reading(from, kind)
+		if err := errors.Join(r.moved(), r.Err()); err != nil {
+			t.Errorf("kind %d by the map of both: %v", kind, err)
+		}
+	}
+	set(2)
+	for _, kind := range []fastmsg.Kind{wire.KindFind, wire.KindNear, wire.KindCountFeatures, wire.KindScan, wire.KindSearch} {
+		r := v.reading(from, kind)
+		if r.moved() == nil || !errors.Is(r.Err(), model.ErrMoved) {
+			t.Errorf("kind %d by the map before the store's: %v, %v", kind, r.moved(), r.Err())
+		}
+	}
+}
+
 // With keys, requests that concern no collection need no role, and are not taken for ones that do.
 func TestLeaseAndMapWithAKey(t *testing.T) {
 	keys, _, texts := keyFile(t, access.Entry{Roles: []string{"*:read"}})
