@@ -41,7 +41,9 @@ func TestCache(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			var keys [][]byte
 			for i := range puts {
+				keys = append(keys, testKey(i))
 				if _, err := rs.Put(ctx, model.Record{Key: testKey(i), Value: make([]byte, 40)}, kv.Condition{}); err != nil {
 					t.Fatal(err)
 				}
@@ -52,12 +54,13 @@ func TestCache(t *testing.T) {
 			found := map[string]int{}
 			for _, p := range kvPaths() {
 				r := dialRecords(t, s, p.options())
-				for i := range puts {
-					switch _, err := r.Get(ctx, testKey(i), nil); {
-					case err == nil:
+				many, err := r.GetMany(ctx, keys, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, rec := range many {
+					if rec.Revision != 0 {
 						found[p.name]++
-					case !errors.Is(err, kv.ErrNotFound):
-						t.Fatal(err)
 					}
 				}
 			}
