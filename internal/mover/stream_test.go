@@ -190,7 +190,7 @@ func TestRefused(t *testing.T) {
 		c := w.clients()
 		w.refuse.Store(true)
 		w.begin(0, c.ids...)
-		time.Sleep(time.Second)
+		time.Sleep(mapLease + time.Second) // Before it copies a range it waits for leases.
 		if m := w.keeper.now().Moves; m[0].Step != placement.Copy || !strings.Contains(w.log.String(), errKey.Error()) {
 			w.t.Errorf("%v, %s", m[0].Step, w.log)
 		}
