@@ -109,7 +109,9 @@ func Write(w io.Writer, rows []Row) error {
 }
 
 // WriteJSON writes each row as a line.
-func WriteJSON(w io.Writer, rows []Row) error {
+func WriteJSON(w io.Writer, rows []Row) error { return writeRows(w, rows) }
+
+func writeRows[T any](w io.Writer, rows []T) error {
 	for _, r := range rows {
 		if err := json.NewEncoder(w).Encode(r); err != nil {
 			return fmt.Errorf("hydradb: writing a row: %w", err)

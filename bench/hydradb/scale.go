@@ -2,7 +2,6 @@ package hydradb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -178,11 +177,4 @@ func WriteScale(w io.Writer, rows []ScaleRow) error {
 }
 
 // WriteScaleJSON writes each row as a line.
-func WriteScaleJSON(w io.Writer, rows []ScaleRow) error {
-	for _, r := range rows {
-		if err := json.NewEncoder(w).Encode(r); err != nil {
-			return fmt.Errorf("hydradb: writing a row: %w", err)
-		}
-	}
-	return nil
-}
+func WriteScaleJSON(w io.Writer, rows []ScaleRow) error { return writeRows(w, rows) }

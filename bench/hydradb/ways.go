@@ -2,7 +2,6 @@ package hydradb
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -115,11 +114,4 @@ func WriteWays(w io.Writer, rows []WayRow) error {
 }
 
 // WriteWaysJSON writes each row as a line.
-func WriteWaysJSON(w io.Writer, rows []WayRow) error {
-	for _, r := range rows {
-		if err := json.NewEncoder(w).Encode(r); err != nil {
-			return fmt.Errorf("hydradb: writing a row: %w", err)
-		}
-	}
-	return nil
-}
+func WriteWaysJSON(w io.Writer, rows []WayRow) error { return writeRows(w, rows) }

@@ -114,7 +114,7 @@ func (c *Calibration) limits(l *lab) {
 // prices are the times of operations at the server's card.
 type prices struct {
 	l    *lab
-	in   map[int]float64 // us of serving one of so many bytes
+	in   map[int]float64 // us of serving one, by its bytes
 	out  float64         // Mops
 	trip float64         // ns from one fetch of a client to its next
 }
@@ -175,7 +175,7 @@ func (c *Calibration) Write(w io.Writer) error {
 	x := c.Chosen
 	text := fmt.Sprintf("Simulated: --fetch-bytes %d --fetch-retries %d, %.2f Mops\n\n"+
 		"L = %d bytes: up to this size reads have %.2f Mops, as the smallest ones.\nH = %d bytes: from this size on reads are no faster than writes.\n"+
-		"N = %d: a request and so many reads take the card as long as one write (%.2f Mops).\n%d sampled calls, %d pairs.\n\n",
+		"N = %d: a request and N reads take the card as long as one write (%.2f Mops).\n%d sampled calls, %d pairs.\n\n",
 		x.FetchBytes, x.Retries, x.Mops, c.Low, c.readMops, c.High, c.Most, c.writeMops, c.samples, len(c.All))
 	text += fmt.Sprintf("F: %s.\nR: %s.\n\n| F | best R | Mops | reads a call | longer than F, %% | written, %% |\n|---|---|---|---|---|---|\n", c.whySize(), c.whyRetries())
 	for f := c.Low; f <= c.High; f += fetchStep {

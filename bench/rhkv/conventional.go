@@ -4,7 +4,7 @@ import "math/rand/v2"
 
 // conventional is cuckoo hashing as RHKV compares with it: two tables of one item a bucket. An
 // insertion kicks items at random as it goes, and after maxKicks of them, an "endless loop", all
-// items are hashed anew, by other functions, into the same buckets. Reads must wait for that;
+// items are hashed again, by other functions, into the same buckets. Reads must wait for that;
 // so no server has this table. internal/cuckoo has the same walk, for readers that do not wait.
 type conventional struct {
 	log2  uint
@@ -13,7 +13,7 @@ type conventional struct {
 	rng   rand.PCG
 	n     int
 
-	kicks, rehashes, moved uint64 // moved: items that were hashed anew
+	kicks, rehashes, moved uint64 // moved: items that were hashed again
 }
 
 type item struct{ hash, ref uint64 } // ref 0: none
@@ -75,7 +75,7 @@ func (t *conventional) walk(x item) item {
 	return x
 }
 
-// rehash hashes all items anew, and x. It returns the one that is left over.
+// rehash hashes all items again, and x. It returns the one that is left over.
 func (t *conventional) rehash(x item) item {
 	t.rehashes++
 	all := make([]item, 0, t.n)

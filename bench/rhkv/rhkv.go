@@ -1,5 +1,5 @@
 // Package rhkv runs an experiment of RHKV (Future Generation Computer Systems 2019) in one
-// process: G-Cuckoo beside conventional cuckoo hashing, which hashes all items anew where its walk
+// process: G-Cuckoo beside conventional cuckoo hashing, which hashes all items again where its walk
 // does not end, by the share of inserts among reads of what was inserted lately. `catfish bench
 // rhkv` prints it. What an insert moves is counted, and equal in each run; times are measured.
 package rhkv
@@ -42,7 +42,7 @@ type Row struct {
 	Ops      int     `json:"ops"`
 	Kicks    float64 `json:"kicks"`    // of an insert, those of walks that failed included
 	Rehashes uint64  `json:"rehashes"` // of the whole table
-	Moved    float64 `json:"rehashed"` // items that were hashed anew, of an insert
+	Moved    float64 `json:"rehashed"` // items that were hashed again, of an insert
 	Stash    uint64  `json:"stashed"`  // items for which the tables had no room
 	NsPerOp  float64 `json:"ns_per_op"`
 }

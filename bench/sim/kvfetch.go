@@ -41,7 +41,7 @@ func (f *fetcher) units(bytes int) int { return (bytes + f.unit - 1) / f.unit }
 // read returns the bytes of the next fetch, of which missing are known to be needed.
 func (f *fetcher) read(missing int) int { return f.size.Read(f.units(missing)) * f.unit }
 
-// brought notes a fetch of asked bytes, when so many were still missing of the answer.
+// brought notes a fetch of asked bytes, of an answer of which bytes were missing before.
 func (f *fetcher) brought(asked, bytes int) {
 	f.size.Brought(f.units(asked), f.units(min(asked, bytes)), bytes > asked)
 }

@@ -14,7 +14,7 @@ package sim
 // and are not scheduled together (Ousterhout, "Scheduling techniques for concurrent
 // systems", ICDCS 1982), and has no constant to fit.
 //
-// The turns of a core are drawn anew for each rotation. With a fixed order, pairs whose two
+// The turns of a core are drawn again for each rotation. With a fixed order, pairs whose two
 // rotations have a common divisor would meet always or never.
 
 // turns are those of one core of a client machine.

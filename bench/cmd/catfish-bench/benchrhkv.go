@@ -20,7 +20,7 @@ func newBenchRHKV(a *app) *cobra.Command {
 		Short: "Run RHKV's tables: G-Cuckoo beside cuckoo hashing that rehashes",
 		Long: `Run RHKV's comparison (section 6) in one process: G-Cuckoo with one item a bucket beside
 conventional cuckoo hashing, whose walk gives up after 500 kicks and then hashes
-all items anew, with 20, 15, 10 and 5 % inserts among reads, while the tables fill up
+all items again, with 20, 15, 10 and 5 % inserts among reads, while the tables fill up
 from one load to another. What inserts move is counted, and equal in each run;
 times are measured, and those of G-Cuckoo contain what its readers without locks need.
 
