@@ -90,9 +90,10 @@ func TestRecordWaitForEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		late := errors.New("it took too long")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, late)
 		_, err = other.WaitFor(ctx, []byte("k"), []byte("never"))
-		if cancel(); !errors.Is(err, context.DeadlineExceeded) {
+		if cancel(); !errors.Is(err, late) {
 			t.Errorf("%s: %v", transport, err)
 		}
 		if _, err := r.WaitFor(t.Context(), nil, nil); !errors.Is(err, model.ErrOption) {
