@@ -141,10 +141,10 @@ func (c *checker) node(chunk uint32, level int, root bool) (Rect, error) {
 	if root {
 		least = min(level, 1) * 2
 	}
-	if k := n.count(); k < least || k > n.fanout() {
-		return Rect{}, bad(chunk, "fill: %d entries, want %d to %d", k, least, n.fanout())
+	if k, most := n.count(), c.t.fan(level); k < least || k > most {
+		return Rect{}, bad(chunk, "fill: %d entries, want %d to %d", k, least, most)
 	}
-	for i := n.count(); i < n.fanout(); i++ {
+	for i := n.count(); i < n.room(); i++ {
 		if n.inner() && n.box(i) != emptyBox32 || !n.inner() && n.halves(i) != (halves{}) || n.ref(i) != 0 {
 			return Rect{}, bad(chunk, "unused entry %d is not empty", i)
 		}

@@ -106,7 +106,7 @@ func (x *tx) pickChild(n node, e *entry, in *Rect, level int) int {
 		x.pick.box, x.pick.known = b, ok
 	}
 	b = b.finite()
-	if x.t.opts.Strategy == Original {
+	if x.t.opts.Strategy.original() {
 		boxes := x.pick.boxes[:n.count()]
 		for i := range boxes {
 			boxes[i] = n.box(i).rect()

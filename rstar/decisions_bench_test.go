@@ -19,7 +19,7 @@ func BenchmarkScan(b *testing.B) {
 			for i := range nodes {
 				nodes[i] = make(node, lanes*(1+k*linesPerGroup))
 				nodes[i].reset(level, 1, Rect{0, 0, 1, 1})
-				for range nodes[i].fanout() {
+				for range nodes[i].room() {
 					x, y := r.Float64(), r.Float64()
 					nodes[i].append(&entry{rect: Rect{x, y, x, y}})
 				}

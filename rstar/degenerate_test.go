@@ -82,7 +82,7 @@ func arrange(items []Item, key func(Rect) float64) {
 // number is inserted again.
 func TestDegenerate(t *testing.T) {
 	const n = 400/raceFactor + 200
-	for _, by := range strategies {
+	for _, by := range allStrategies {
 		for _, d := range degenerate {
 			for _, o := range orders {
 				t.Run(fmt.Sprintf("%v/%s/%s", by, d.name, o.name), func(t *testing.T) {
@@ -146,7 +146,7 @@ func fifo(t *testing.T, r *rand.Rand, tr *Tree, items []Item) {
 // object leaves when a new one comes, and the tree stays as good as new.
 func TestSlidingWindow(t *testing.T) {
 	const window, generations = 1000, 24 / raceFactor
-	for _, by := range strategies {
+	for _, by := range allStrategies {
 		for _, sp := range []space{spaces[0], spaces[3], {"conveyor", nil}} {
 			r := rand.New(rand.NewPCG(1, 2))
 			tr := newTree(t, Options{NodeBytes: 704, Strategy: by})
@@ -187,7 +187,7 @@ var objects = flag.Int("objects", 100000, "objects of TestDuplicatesStayFast")
 //
 //	go test -v -run TestDuplicates ./rstar -args -objects 1000000
 func TestDuplicatesStayFast(t *testing.T) {
-	for _, by := range strategies {
+	for _, by := range allStrategies {
 		for _, load := range []bool{false, true} {
 			name := fmt.Sprintf("%v/load=%v", by, load)
 			t.Run(name, func(t *testing.T) {

@@ -19,15 +19,16 @@
 //     other 48; key: a float64's bits as an integer of the same order.
 //   - first lines: a leaf's header line and the lines of high bits after it.
 //   - fanout (M in the papers): the maximum number of entries of a node,
-//     twice as large in an internal node as in a leaf; minimum fill (m): the
-//     minimum number in a node that is not the root.
+//     twice as large in an internal node as in a leaf, or the same
+//     (OriginalDoubles); minimum fill (m): the minimum number in a node that
+//     is not the root.
 //   - MBR: minimum bounding rectangle; box: what an internal node holds of a
 //     child's MBR, in float32 and rounded outwards.
 //   - frame: for an internal node, the point and the scale that its boxes
 //     are relative to; for a leaf, the keys that its high bits count from.
 //   - margin: a rectangle's perimeter, up to a constant factor.
-//   - strategy: how insertions choose and split, revised (the default) or
-//     original.
+//   - strategy: how insertions choose and split, revised (the default),
+//     original, or original with fewer children (original-doubles).
 //   - move: a change that carries entries between nodes or frees a node.
 //   - stamp: the number of the last move that changed a node.
 //   - share: to redistribute the entries of an overfull leaf and a sibling

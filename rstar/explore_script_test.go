@@ -116,6 +116,9 @@ const (
 
 var strategies = []Strategy{Revised, Original}
 
+// allStrategies has those, too, that differ from others in numbers alone.
+var allStrategies = []Strategy{Revised, Original, OriginalDoubles}
+
 var scripts = []script{
 	{"insert into a leaf", twoLevels, []func(effect) bool{
 		func(e effect) bool { return e.verb == "insert" && e.moves == 0 && !e.root && e.levels > 1 },

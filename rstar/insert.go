@@ -63,7 +63,7 @@ func (x *tx) insert(e *entry, level int) error {
 func (x *tx) place(p *path, e *entry) error {
 	d := p.n - 1
 	n := x.edit(p.step[d].chunk)
-	if n.count() < n.fanout() {
+	if n.count() < x.t.fan(n.level()) {
 		x.adopt(n, e)
 		x.tighten(p, d)
 		return nil
@@ -78,7 +78,7 @@ func (x *tx) overflows(p *path, d int, e *entry) error {
 	n := x.edit(p.step[d].chunk)
 	level := n.level()
 	es := x.gather(n, e)
-	if d > 0 && x.t.opts.Strategy == Original && x.reinserted>>level&1 == 0 {
+	if d > 0 && x.t.opts.Strategy.original() && x.reinserted>>level&1 == 0 {
 		x.reinserted |= 1 << level
 		return x.reinsert(p, d, es)
 	}
@@ -102,8 +102,8 @@ func (x *tx) reinsert(p *path, d int, es []entry) error {
 		return compareIDs(&a, &b)
 	})
 	n := x.edit(p.step[d].chunk)
-	keep := len(es) - max(1, n.fanout()*reinsertPercent/100)
 	level, base := n.level(), len(x.orphans)
+	keep := len(es) - max(1, x.t.fan(level)*reinsertPercent/100)
 	n.fill(es[:keep])
 	for _, e := range es[keep:] {
 		x.orphans, x.levels = append(x.orphans, e), append(x.levels, level)
@@ -143,7 +143,7 @@ func (x *tx) splitNode(p *path, d int, es []entry) error {
 	}
 	x.fit(p, d)
 	parent := x.edit(p.step[d-1].chunk)
-	if parent.count() < parent.fanout() {
+	if parent.count() < x.t.fan(parent.level()) {
 		x.adopt(parent, &re)
 		parent.widen(n.minID(), n.maxID())
 		x.tighten(p, d-1)

@@ -214,7 +214,7 @@ func interleavings(t *testing.T, o Options, seed uint64) {
 	}
 	tr.onPublish = nil
 	mustCheck(t, tr)
-	if ended < 200 || nearest < 100 {
+	if ended < 150 || nearest < 100 {
 		t.Fatalf("seed %d: only %d searches and %d nearest ended", seed, ended, nearest)
 	}
 }

@@ -110,8 +110,8 @@ const (
 )
 
 // maxHeight bounds the levels of any tree: with a minimum fill of 5 (20 %
-// of the smallest internal fan-out, 28) a tree of 2^32 chunks has at most
-// 15 levels.
+// of 28, the smallest internal fan-out, or 40 % of 14 with OriginalDoubles)
+// a tree of 2^32 chunks has at most 15 levels.
 const maxHeight = 16
 
 // nodeGroups returns k for a node size, or 0 if no layout has that size.

@@ -115,14 +115,14 @@ func TestInnerDistance(t *testing.T) {
 		for k := minGroups; k <= maxGroups; k++ {
 			n := make(node, lanes*(1+k*linesPerGroup))
 			n.reset(1, 1, Rect{0, 0, 1, 1})
-			for range n.fanout() {
+			for range n.room() {
 				n.append(&entry{rect: spaces[0].rect(r)})
 			}
 			var got, want distances
 			p := [2]float32{2*r.Float32() - 1, 2*r.Float32() - 1}
 			innerDist(&n[0], k, &p, &got)
 			innerDistPlain(&n[0], k, &p, &want)
-			for i := range n.fanout() {
+			for i := range n.room() {
 				at := i/innerGroup*2*lanes + i%innerGroup + 2
 				if got.inner[at] != want.inner[at] {
 					t.Fatalf("%d groups, child %d at %v from %v: %v, want %v",
@@ -245,7 +245,7 @@ func TestNearPathsAgree(t *testing.T) {
 					n[i] = r.Uint64() >> 2 // lane 0, too
 				}
 				n.reset(level, 1, Rect{0, 0, 1, 1})
-				for c := 1; c <= n.fanout(); c++ {
+				for c := 1; c <= n.room(); c++ {
 					n.append(&entry{rect: spaces[0].rect(r)})
 					want := emptyRect
 					for i := range c {

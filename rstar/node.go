@@ -37,9 +37,11 @@ func isInner(level int) bool { return level != 0 && level != freeLevel }
 // groups is k of the node's size.
 func (n node) groups() int { return (len(n) - lanes) / groupWords }
 
-func (n node) fanout() int { return fanoutOf(len(n), n.inner()) }
+// room is the number of entries that the format has room for. Writers put no more than
+// Tree.fan into a node.
+func (n node) room() int { return fanoutOf(len(n), n.inner()) }
 
-// fanoutOf returns the maximum number of entries of a node of that number of words.
+// fanoutOf returns how many entries a node of that number of words has room for.
 func fanoutOf(words int, inner bool) int {
 	k := (words - lanes) / groupWords
 	if inner {
@@ -160,7 +162,7 @@ func (n node) reset(level int, chunk uint32, r Rect) {
 		return
 	}
 	n.setFrame(frameFor(r))
-	for i := range n.fanout() {
+	for i := range n.room() {
 		n.empty(i)
 	}
 }

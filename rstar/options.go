@@ -3,6 +3,8 @@ package rstar
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"unsafe"
 )
 
@@ -29,7 +31,8 @@ type Options struct {
 	// BootID distinguishes one life of a tree from the next for remote
 	// readers. 0 means a random id.
 	BootID uint64
-	// Strategy says how objects are inserted, and how nodes are split.
+	// Strategy says how objects are inserted, how nodes are split, and how many
+	// children an inner node has.
 	Strategy Strategy
 	// PortableStores makes the writer use sync/atomic even where an assembly
 	// routine is available (publish.go). The bytes are the same; it is
@@ -37,7 +40,7 @@ type Options struct {
 	PortableStores bool
 }
 
-// Strategy says where insertions put objects and how they split nodes.
+// Strategy says where insertions put objects, and how they split nodes and when.
 type Strategy int
 
 const (
@@ -47,32 +50,51 @@ const (
 	// Original is the R*-tree (Beckmann et al., SIGMOD 1990), with forced
 	// reinsertion.
 	Original
+	// OriginalDoubles is Original with no more children in an inner node than
+	// objects in a leaf, as where boxes of both are four doubles (the paper's
+	// nodes). Levels, nodes and splits are those of such a tree. The format stays:
+	// boxes are float32, rounded outwards, and half of an inner node's room is
+	// not used.
+	OriginalDoubles
 )
 
+var strategyNames = [...]string{"revised", "original", "original-doubles"}
+
+func (s Strategy) valid() bool { return s >= Revised && s <= OriginalDoubles }
+
+// original reports whether objects are inserted and nodes split as in 1990.
+func (s Strategy) original() bool { return s != Revised }
+
 func (s Strategy) String() string {
-	switch s {
-	case Revised:
-		return "revised"
-	case Original:
-		return "original"
+	if !s.valid() {
+		return fmt.Sprintf("Strategy(%d)", int(s))
 	}
-	return fmt.Sprintf("Strategy(%d)", int(s))
+	return strategyNames[s]
 }
 
-// ParseStrategy reads "revised" or "original". Errors wrap ErrBadOptions.
+// ParseStrategy reads "revised", "original" or "original-doubles". Errors wrap
+// ErrBadOptions.
 func ParseStrategy(name string) (Strategy, error) {
-	for s := Revised; s <= Original; s++ {
-		if s.String() == name {
-			return s, nil
-		}
+	if s := slices.Index(strategyNames[:], name); s >= 0 {
+		return Strategy(s), nil
 	}
-	return 0, fmt.Errorf("%w: strategy %q, want %v or %v", ErrBadOptions, name, Original, Revised)
+	return 0, fmt.Errorf("%w: strategy %q, want one of %s", ErrBadOptions, name, strings.Join(strategyNames[:], ", "))
+}
+
+// Strategies lists the names of all strategies, the default one first.
+func Strategies() []string { return slices.Clone(strategyNames[:]) }
+
+func (s Strategy) check() error {
+	if s.valid() {
+		return nil
+	}
+	return fmt.Errorf("%w: Strategy is %d, want Revised (0), Original (1) or OriginalDoubles (2)", ErrBadOptions, int(s))
 }
 
 // MarshalText writes the name.
 func (s Strategy) MarshalText() ([]byte, error) {
-	if s < Revised || s > Original {
-		return nil, fmt.Errorf("%w: Strategy is %d, want Revised (0) or Original (1)", ErrBadOptions, int(s))
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	return []byte(s.String()), nil
 }
@@ -86,7 +108,7 @@ func (s *Strategy) UnmarshalText(name []byte) (err error) {
 // minFillPercent is m/M, the best value of each paper: section 4.2 of
 // 1990, section 5.1 of 2009.
 func (s Strategy) minFillPercent() int {
-	if s == Original {
+	if s.original() {
 		return 40
 	}
 	return 20
@@ -124,9 +146,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("%w: Memory begins at %#x, want a multiple of %d",
 			ErrBadOptions, p, LineBytes)
 	}
-	if o.Strategy < Revised || o.Strategy > Original {
-		return o, fmt.Errorf("%w: Strategy is %d, want Revised (0) or Original (1)",
-			ErrBadOptions, int(o.Strategy))
+	if err := o.Strategy.check(); err != nil {
+		return o, err
 	}
 	for o.BootID == 0 {
 		o.BootID = rand.Uint64()

@@ -12,7 +12,7 @@ import (
 // TestStrategyNames: names are read back, in JSON too; the error for an unknown one
 // lists the strategies.
 func TestStrategyNames(t *testing.T) {
-	for _, s := range []rstar.Strategy{rstar.Revised, rstar.Original} {
+	for _, s := range []rstar.Strategy{rstar.Revised, rstar.Original, rstar.OriginalDoubles} {
 		if got, err := rstar.ParseStrategy(s.String()); err != nil || got != s {
 			t.Errorf("%v: %v, %v", s, got, err)
 		}
@@ -27,11 +27,11 @@ func TestStrategyNames(t *testing.T) {
 	}
 	for _, name := range []string{"", "Original", "r*", "Strategy(1)"} {
 		if _, err := rstar.ParseStrategy(name); !errors.Is(err, rstar.ErrBadOptions) ||
-			!strings.Contains(err.Error(), "want original or revised") {
+			!strings.Contains(err.Error(), "want one of revised, original, original-doubles") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if b, err := json.Marshal(rstar.Strategy(2)); !errors.Is(err, rstar.ErrBadOptions) {
+	if b, err := json.Marshal(rstar.Strategy(3)); !errors.Is(err, rstar.ErrBadOptions) {
 		t.Errorf("%s, %v", b, err)
 	}
 }

@@ -41,7 +41,7 @@ func (x *tx) insertQuick(p *path, e *entry) bool {
 	t, q := x.t, &x.quick
 	leaf := t.at(p.step[p.n-1].chunk)
 	c := leaf.count()
-	if c == leaf.fanout() || !leaf.reaches(e.rect) {
+	if c == x.t.fan(0) || !leaf.reaches(e.rect) {
 		return false
 	}
 	n := 0

@@ -25,7 +25,7 @@ func (s setting) use(t testing.TB) {
 
 // settings returns all of them for this machine.
 func settings() (all []setting) {
-	for _, by := range strategies {
+	for _, by := range allStrategies {
 		for _, nodeBytes := range nodeSizes {
 			for _, level := range isas {
 				for _, portable := range []bool{false, true} {

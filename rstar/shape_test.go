@@ -23,7 +23,7 @@ var rewrite = flag.Bool("rewrite", false, "rewrite testdata/shape-*.txt")
 // Run with -rewrite to accept a new shape, and give the reason in the commit.
 // Each strategy has a file of its own.
 func TestGoldenShape(t *testing.T) {
-	for _, by := range strategies {
+	for _, by := range allStrategies {
 		t.Run(by.String(), func(t *testing.T) { goldenShape(t, by) })
 	}
 }

@@ -38,7 +38,7 @@ func (x *tx) shift(p *path, d int, es []entry) bool {
 	}
 	sibling := x.node(uint32(parent.ref(to)))
 	a, b := parent.box(p.step[d].slot).rect(), parent.box(to).rect()
-	if sibling.count()*100 > shiftFillPercent*n.fanout() ||
+	if sibling.count()*100 > shiftFillPercent*x.t.fan(0) ||
 		unit.area(a.Union(b)) > shiftArea*(unit.area(a)+unit.area(b)) {
 		return false
 	}
@@ -49,7 +49,7 @@ func (x *tx) shift(p *path, d int, es []entry) bool {
 	a, b = mbrOf(es), sibling.mbr()
 	m := metricFor(a.Union(b))
 	margin, overlap := m.margin(a)+m.margin(b), m.overlap(a, b)
-	c := x.distribute(n, all, max(x.t.least(0), len(all)-n.fanout()), margin)
+	c := x.distribute(n, all, max(x.t.least(0), len(all)-x.t.fan(0)), margin)
 	if c == nil || c.margin > margin || m.overlap(x.split.sweeps[c.order].sides(c.k)) > overlap {
 		return false
 	}
@@ -110,7 +110,7 @@ func (x *tx) merge(p *path, d int) bool {
 		if to < 0 {
 			return false
 		}
-		if s := x.node(uint32(parent.ref(to))); s.count()+n.count() <= s.fanout() {
+		if s := x.node(uint32(parent.ref(to))); s.count()+n.count() <= x.t.fan(s.level()) {
 			x.mergeInto(p, d, to)
 			return true
 		}

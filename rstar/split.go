@@ -87,7 +87,7 @@ func (x *tx) distribute(n node, es []entry, least int, most float64) *cut {
 		apart = s.sweeps[o].judge(m, o, len(es), least) || apart
 	}
 	var best *cut
-	if x.t.opts.Strategy == Original {
+	if x.t.opts.Strategy.original() {
 		best = x.bestOriginal(from, to, len(es), least)
 	} else {
 		best = x.bestRevised(m, n, world, from, to, apart, len(es), least)

@@ -12,7 +12,7 @@ type Stats struct {
 
 	NodeBytes     int     `json:"node_bytes"`
 	Fanout        int     `json:"fanout"`          // maximum objects of a leaf
-	InnerFanout   int     `json:"inner_fanout"`    // maximum children of an internal node
+	InnerFanout   int     `json:"inner_fanout"`    // maximum children of an internal node, by the strategy
 	SlabBytes     int64   `json:"slab_bytes"`      // capacity
 	UsedBytes     int64   `json:"used_bytes"`      // chunks in use, the header included
 	BytesPerEntry float64 `json:"bytes_per_entry"` // UsedBytes per object; 0 for an empty tree

@@ -53,7 +53,7 @@ func sameInSteps(t testing.TB, tr *Tree, q Rect, want []Item) {
 		t.Fatalf("Scan(%v) with limit %d found %d of %d", q, limit, len(part), len(want))
 	}
 	for _, it := range part {
-		if !slices.Contains(want, it) {
+		if _, ok := slices.BinarySearchFunc(want, it, compareItems); !ok {
 			t.Fatalf("Scan(%v) with a limit found %v", q, it)
 		}
 	}

@@ -19,7 +19,7 @@ type Tree struct {
 	nodeWords int
 	nodeLines int
 	groups    int    // of a node: layout.go's k
-	fanout    [2]int // M of the paper: of a leaf, of an internal node
+	fanout    [2]int // M of the paper: of a leaf, of an internal node, which may have room for more
 	minFill   [2]int // m of the paper
 	chunks    uint64 // capacity
 	portable  bool   // publish by sync/atomic
@@ -66,7 +66,7 @@ func New(o Options) (*Tree, error) {
 		portable:  o.PortableStores,
 	}
 	for i := range t.fanout {
-		t.fanout[i] = fanoutOf(t.nodeWords, i > 0)
+		t.fanout[i] = fanoutOf(t.nodeWords, i > 0 && o.Strategy != OriginalDoubles)
 		t.minFill[i] = t.fanout[i] * o.Strategy.minFillPercent() / 100
 	}
 	if t.mem == nil {
