@@ -63,6 +63,9 @@ func (w *Worker) prepare(req rdma.ConnRequest) (*Conn, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if peer.placed && !w.info.InOrder {
+		return nil, nil, notInOrder(w.info)
+	}
 	var hello []byte
 	if w.cfg.Hello != nil {
 		if hello, err = w.cfg.Hello(req.Peer(), peer.hello); err != nil {
@@ -92,7 +95,7 @@ func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (a
 	if c.requests, err = w.dev.Register(regionBytes(w.cfg.RingBytes, peer.inMemory), rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	if answer, err = (handshake{w.cfg.RingBytes, c.requests.Remote(), hello, peer.inMemory, peer.fetch}).encode(); err != nil {
+	if answer, err = (handshake{w.cfg.RingBytes, c.requests.Remote(), hello, peer.inMemory, peer.fetch, peer.placed}).encode(); err != nil {
 		return nil, err
 	}
 	if peer.fetch {
@@ -106,6 +109,10 @@ func (w *Worker) equip(c *Conn, source string, peer *handshake, hello []byte) (a
 	}
 	c.in = newRecvRing(c.requests.Bytes()[:w.cfg.RingBytes], peer.inMemory)
 	c.out = newSendRing(mirror, peer.region.At(MailboxBytes), peer.ringBytes, false)
+	if peer.placed {
+		c.in.becomePlaced()
+		c.out.becomePlaced()
+	}
 	return answer, nil
 }
 

@@ -303,7 +303,7 @@ func TestVersionMismatch(t *testing.T) {
 			}
 			return dialError(err)
 		}
-		private, err := handshake{DefaultRingBytes, rdma.Remote{Key: 1}, nil, p.inMemory, p.fetch}.encode()
+		private, err := handshake{DefaultRingBytes, rdma.Remote{Key: 1}, nil, p.inMemory, p.fetch, false}.encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +322,7 @@ func TestVersionMismatch(t *testing.T) {
 			t.Fatalf("ring of 2 GiB: %v", err)
 		}
 		binary.LittleEndian.PutUint32(private[8:], DefaultRingBytes)
-		private[12] |= 4
+		private[12] |= 8
 		if err = dial(private); !errors.Is(err, rdma.ErrRejected) {
 			t.Fatalf("unknown flag: %v", err)
 		}

@@ -67,6 +67,11 @@ type CallerConfig struct {
 	// plain Writes, in place of events: the paper's polling variant (section
 	// III-A, figure 6a). The worker polls as long as the Caller is open.
 	InMemory bool
+	// Placed is the paper's polling variant to the letter, as FaRM has it: a request
+	// is one plain Write, and both sides poll the messages themselves (placed.go). Not
+	// with InMemory or Fetch. The device must declare rdma.Info.InOrder. The
+	// Caller polls while calls wait.
+	Placed bool
 	// Fetch makes the Caller fetch answers, as RFP does, where that is faster
 	// than letting the server write them: the Caller compares both (package fetch).
 	Fetch bool
@@ -111,6 +116,9 @@ func (c *CallerConfig) setDefaults() error {
 		return fmt.Errorf("%w: MaxAnswerBytes %d, must be positive",
 			ErrConfig, c.MaxAnswerBytes)
 	}
+	if c.Placed && (c.InMemory || c.Fetch) {
+		return fmt.Errorf("%w: Placed with InMemory %t, Fetch %t, want neither", ErrConfig, c.InMemory, c.Fetch)
+	}
 	if c.FetchBytes < 0 || c.FetchBytes > MaxFetchBytes {
 		return fmt.Errorf("%w: FetchBytes %d, want 0 to %d", ErrConfig, c.FetchBytes, MaxFetchBytes)
 	}
@@ -136,6 +144,9 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
+	if cfg.Placed && !dev.Info().InOrder {
+		return nil, notInOrder(dev.Info())
+	}
 	c := &Caller{
 		maxAnswer: cfg.MaxAnswerBytes,
 		slots:     make([]slot, cfg.MaxInFlight),
@@ -155,7 +166,7 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	if c.region, err = dev.Register(MailboxBytes+cfg.RingBytes, rdma.RemoteWrite); err != nil {
 		return nil, err
 	}
-	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello, cfg.InMemory, cfg.Fetch}.encode()
+	private, err := handshake{cfg.RingBytes, c.region.Remote(), cfg.Hello, cfg.InMemory, cfg.Fetch, cfg.Placed}.encode()
 	if err != nil {
 		return nil, err
 	}
@@ -184,6 +195,10 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 		return nil, protocolError("answers that are fetched: the client wants %t, the server %t",
 			cfg.Fetch, server.fetch)
 	}
+	if server.placed != cfg.Placed {
+		return nil, protocolError("messages that announce themselves: the client wants %t, the server %t",
+			cfg.Placed, server.placed)
+	}
 	if cfg.Fetch {
 		if c.fetch, err = newFetcher(dev, cfg); err != nil {
 			return nil, err
@@ -198,7 +213,13 @@ func dial(ctx context.Context, dev rdma.Device, addr string, cfg CallerConfig) (
 	c.maxPayload = maxMessage(server.ringBytes) - headerBytes
 	c.in = newRecvRing(c.region.Bytes()[MailboxBytes:MailboxBytes+cfg.RingBytes], false)
 	c.in.where = cfg.Fetch
+	c.in.mailbox = true
 	c.out = newSendRing(mirror, server.region, server.ringBytes, cfg.InMemory)
+	if cfg.Placed {
+		c.in.becomePlaced()
+		c.out.becomePlaced()
+		c.maxPayload -= unitBytes // for the last byte
+	}
 	return c, nil
 }
 

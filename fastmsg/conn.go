@@ -130,8 +130,15 @@ func (c *Conn) send(kind Kind, flags Flags, id uint64, payload []byte) {
 
 // flush posts everything that was appended, and the head if it is due.
 func (c *Conn) flush() {
+	for c.flushOnce() && c.out.placed && c.out.unposted() > 0 {
+	}
+}
+
+// flushOnce is flush, but of one message where messages announce themselves. It reports
+// whether all of it was posted.
+func (c *Conn) flushOnce() bool {
 	if c.closed || c.failed != nil {
-		return
+		return false
 	}
 	c.publish()
 	posted := c.out.posted
@@ -145,7 +152,7 @@ func (c *Conn) flush() {
 		n++
 	}
 	if n == 0 {
-		return
+		return false
 	}
 	taken, err := c.qp.Post(c.wrs[:n])
 	c.w.count.posted += uint64(taken)
@@ -162,6 +169,7 @@ func (c *Conn) flush() {
 	default:
 		c.Fail(err)
 	}
+	return err == nil
 }
 
 // handle takes one completion, and reports whether it announced requests.

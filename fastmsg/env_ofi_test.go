@@ -14,6 +14,7 @@ import (
 // everywhere, or the provider that the environment names where there is a card or
 // Soft-RoCE.
 func init() {
+	runsPlaced = false
 	providers = []provider{{
 		name: "ofi",
 		open: func(t testing.TB) rdma.Device {

@@ -22,6 +22,7 @@ type provider struct {
 	name     string
 	inMemory bool
 	fetch    bool
+	placed   bool // where the device has the order for it
 	open     func(t testing.TB) rdma.Device
 	addr     func(t testing.TB) string
 }
@@ -34,6 +35,9 @@ var providers = []provider{{
 	},
 	addr: func(testing.TB) string { return "127.0.0.1:0" },
 }}
+
+// runsPlaced: shm is tested, and has the order in which messages can announce themselves.
+var runsPlaced = runtime.GOARCH == "amd64" && runtime.GOOS == "linux"
 
 func opened(t testing.TB, dev rdma.Device, err error) rdma.Device {
 	t.Helper()
@@ -51,6 +55,10 @@ func overProviders(t *testing.T, run func(t *testing.T, p provider)) {
 		t.Run("transport="+p.name+",announced=memory", func(t *testing.T) { run(t, p) })
 		p.inMemory, p.fetch = false, true
 		t.Run("transport="+p.name+",answers=fetched", func(t *testing.T) { run(t, p) })
+		if p.fetch = false; p.name == "shm" && runsPlaced {
+			p.placed = true
+			t.Run("transport="+p.name+",announced=themselves", func(t *testing.T) { run(t, p) })
+		}
 	}
 }
 
@@ -143,7 +151,7 @@ func (s *server) acceptErrors() []error {
 // dial connects a Caller on a device of its own.
 func (s *server) dial(t testing.TB, cfg CallerConfig) *Caller {
 	t.Helper()
-	cfg.InMemory, cfg.Fetch = s.p.inMemory, s.p.fetch
+	cfg.InMemory, cfg.Fetch, cfg.Placed = s.p.inMemory, s.p.fetch, s.p.placed
 	c, err := Dial(within(t), s.p.open(t), s.addr, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -182,3 +190,21 @@ func sent(c *Caller) uint64 {
 }
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// besideFriend starts a server that a client of good will uses, and reports which other
+// connections opened and closed. friendAsks fails if that client gets no answer.
+func besideFriend(t *testing.T, p provider) (s *server, opened chan *Conn, closed chan error, friendAsks func()) {
+	opened, closed = make(chan *Conn, 1), make(chan error, 1)
+	s = serve(t, p, handlerFuncs{
+		serve:  echo,
+		opened: func(c *Conn) { opened <- c },
+		closed: func(c *Conn, err error) { closed <- err },
+	}, WorkerConfig{})
+	friend := s.dial(t, CallerConfig{})
+	<-opened
+	return s, opened, closed, func() {
+		if got, _, err := friend.Call(within(t), 1, []byte("hi"), nil); err != nil || string(got) != "hi" {
+			t.Errorf("friend: %q, %v", got, err)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 func wrapped(p provider, opt faulty.Options) (q provider, devices func() []*faulty.Device) {
 	var all []*faulty.Device
 	q = p
+	q.placed = false // such a device declares no order of a Write's bytes
 	q.open = func(t testing.TB) rdma.Device {
 		opt.Seed++
 		dev := faulty.Wrap(p.open(t), opt)

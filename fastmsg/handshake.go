@@ -24,13 +24,15 @@ import (
 // The client's ring starts after the mailbox page, the server's at 0. With flag
 // 1 the client announces its requests in memory (tail.go): the server's ring is
 // followed by a line for the tail. With flag 2 the client may fetch its answers
-// (leave.go). The server answers with the same flags.
+// (leave.go). With flag 4 messages announce themselves, both ways (placed.go). The
+// server answers with the same flags.
 const (
 	magic = "CFMG"
 	// ProtocolVersion counts incompatible changes of rings, messages
 	// and handshake. 1: the first. 2: regions have an address. 3: flags.
 	ProtocolVersion = 3
 	flagInMemory    = 1
+	flagPlaced      = 4
 	helloOffset     = 32
 	// MaxHello is how much of the private data is left for the owner.
 	MaxHello = rdma.MaxPrivateData - helloOffset
@@ -44,6 +46,7 @@ type handshake struct {
 	hello     []byte
 	inMemory  bool
 	fetch     bool
+	placed    bool
 }
 
 func (h handshake) encode() ([]byte, error) {
@@ -62,6 +65,9 @@ func (h handshake) encode() ([]byte, error) {
 	}
 	if h.fetch {
 		flags |= flagFetch
+	}
+	if h.placed {
+		flags |= flagPlaced
 	}
 	binary.LittleEndian.PutUint32(b[12:], flags)
 	binary.LittleEndian.PutUint64(b[16:], uint64(h.region.Key))
@@ -90,10 +96,10 @@ func decodeHandshake(b []byte, peer, self string) (h handshake, err error) {
 		return h, errors.Join(ErrProtocol, err)
 	}
 	flags := binary.LittleEndian.Uint32(b[12:])
-	if known := uint32(flagInMemory | flagFetch); flags&^known != 0 {
-		return h, protocolError("the %s sent flags %#x, known are %#x", peer, flags, known)
+	if known := uint32(flagInMemory | flagFetch | flagPlaced); flags&^known != 0 || flags&flagPlaced != 0 && flags != flagPlaced {
+		return h, protocolError("the %s sent flags %#x, known are %#x, %#x only alone", peer, flags, known, flagPlaced)
 	}
-	h.inMemory, h.fetch = flags&flagInMemory != 0, flags&flagFetch != 0
+	h.inMemory, h.fetch, h.placed = flags&flagInMemory != 0, flags&flagFetch != 0, flags&flagPlaced != 0
 	h.region = rdma.Remote{
 		Key:  rdma.Key(binary.LittleEndian.Uint64(b[16:])),
 		Addr: binary.LittleEndian.Uint64(b[24:]),

@@ -123,7 +123,7 @@ func TestLaterWakes(t *testing.T) {
 					done <- err
 				}()
 				a := <-h.asked
-				if !polling && !p.inMemory {
+				if !polling && !p.inMemory && !p.placed {
 					until(t, "asleep", func() bool {
 						s.Worker.mu.Lock()
 						defer s.Worker.mu.Unlock()

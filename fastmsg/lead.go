@@ -151,7 +151,7 @@ func (c *Caller) lookOnce() bool {
 	if n == 0 && c.fetch != nil && c.postFetch() {
 		n = c.cq.Poll(c.comps)
 	}
-	if n == 0 {
+	if n == 0 && !c.in.begun() {
 		return c.lost.Load()
 	}
 	if l.bad = c.turn(c.comps[:n]); l.bad != nil {

@@ -88,7 +88,16 @@ func (c *Conn) Fetches() bool { return c.answers != nil && c.answers.on }
 // Ride puts the first bytes of the client's mailbox, at most RideBytes, into the
 // next answer that the client fetches, in place of a write by the owner. It reports
 // false if the client fetches no answers, or has fetched none since the last Ride.
+//
+// With WorkerConfig.MailboxInRing, it writes them as a message into the ring of a
+// client that does not fetch. A message that finds no room there is left out.
 func (c *Conn) Ride(b []byte) bool {
+	if c.w.cfg.MailboxInRing && c.answers == nil && len(b) <= RideBytes {
+		if c.backlog.empty() && c.out.append(1, FlagMailbox, 0, b) {
+			c.w.schedule.touch(c)
+		}
+		return true
+	}
 	if !c.Fetches() || len(b) > RideBytes {
 		return false
 	}

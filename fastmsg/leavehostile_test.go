@@ -29,14 +29,7 @@ func TestHostileFetchers(t *testing.T) {
 		},
 	}
 	overFetch(t, func(t *testing.T, p provider) {
-		opened, closed := make(chan *Conn, 1), make(chan error, 1)
-		s := serve(t, p, handlerFuncs{
-			serve:  echo,
-			opened: func(c *Conn) { opened <- c },
-			closed: func(c *Conn, err error) { closed <- err },
-		}, WorkerConfig{})
-		friend := s.dial(t, CallerConfig{})
-		<-opened
+		s, opened, closed, friendAsks := besideFriend(t, p)
 		for name, attack := range attacks {
 			t.Run(name, func(t *testing.T) {
 				x := newStranger(t, p)
@@ -47,9 +40,7 @@ func TestHostileFetchers(t *testing.T) {
 				if err := <-closed; !errors.Is(err, ErrProtocol) {
 					t.Errorf("connection ends with %v", err)
 				}
-				if got, _, err := friend.Call(within(t), 1, []byte("hi"), nil); err != nil || string(got) != "hi" {
-					t.Errorf("friend: %q, %v", got, err)
-				}
+				friendAsks()
 			})
 		}
 	})

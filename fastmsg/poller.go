@@ -3,6 +3,7 @@ package fastmsg
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/rdma"
@@ -25,12 +26,12 @@ func (c *Caller) poll() {
 			return
 		default:
 		}
-		n := c.cq.Poll(c.comps)
+		n, tail := c.cq.Poll(c.comps), c.in.tail
 		if err := c.turn(c.comps[:n]); err != nil {
 			c.fail(err)
 			return
 		}
-		if n > 0 {
+		if n > 0 || c.in.tail != tail {
 			worked = true
 			continue
 		}
@@ -40,9 +41,12 @@ func (c *Caller) poll() {
 			if c.fetch != nil && !c.fetch.sync {
 				c.postFetch()
 			}
-		} else if worked {
+		} else if worked || c.in.placed { // Wait does not watch memory
 			worked = false
 			c.rest()
+			if c.in.placed {
+				runtime.Gosched()
+			}
 			continue
 		} else if c.fetch != nil {
 			poll := false
@@ -96,6 +100,11 @@ func (c *Caller) turn(comps []rdma.Completion) error {
 		c.flushLocked()
 		c.mu.Unlock()
 	}
+	if c.in.placed && lost == nil {
+		if _, err := c.in.arrived(); err != nil {
+			return err
+		}
+	}
 	n, err := c.takeWritten()
 	if err != nil {
 		return err
@@ -130,9 +139,12 @@ func (c *Caller) takeWritten() (answered int32, err error) {
 		if err != nil || !ok {
 			return answered, err
 		}
-		if m.Flags == FlagWhere {
+		switch m.Flags {
+		case FlagWhere:
 			err = c.foundWhere(m.Payload)
-		} else {
+		case FlagMailbox:
+			err = c.toMailbox(m.Payload)
+		default:
 			var end bool
 			if end, err = c.deliver(m); end {
 				answered++

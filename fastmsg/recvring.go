@@ -26,7 +26,9 @@ type recvRing struct {
 	used    int
 	read    int // flights read since the last return
 
-	where bool // the peer may send FlagWhere
+	where   bool // the peer may send FlagWhere
+	mailbox bool // the peer may send FlagMailbox
+	placed  bool // messages announce themselves (placed.go): no flights either
 }
 
 func newRecvRing(buf []byte, inMemory bool) recvRing {
@@ -104,8 +106,9 @@ func (r *recvRing) next() (m Message, size uint64, ok bool, err error) {
 			}
 			continue
 		case size < headerBytes || size > uint64(maxMessage(len(r.buf))),
-			h.fill >= unitBytes || uint64(h.fill) > size-headerBytes,
-			h.flags != FlagContinue && h.flags != FlagEnd && !(r.where && h.flags == FlagWhere):
+			h.fill >= unitBytes && !(r.placed && h.fill == unitBytes) || uint64(h.fill) > size-headerBytes,
+			h.flags != FlagContinue && h.flags != FlagEnd && !(r.where && h.flags == FlagWhere) &&
+				!(r.mailbox && h.flags == FlagMailbox):
 			return m, 0, false, r.malformed(h, at)
 		}
 		end := at + size - uint64(h.fill)
@@ -135,6 +138,9 @@ func (r *recvRing) unhold() { r.held = 0 }
 // consume frees the message that next returned, or the first bytes that are
 // held.
 func (r *recvRing) consume(size uint64) {
+	if r.placed {
+		r.clear(size)
+	}
 	r.head += size
 	r.held -= min(size, r.held)
 	for r.used > 0 && r.flights[r.first] <= r.head {

@@ -502,7 +502,7 @@ func FuzzRecvRing(f *testing.F) {
 
 // FuzzHandshake: any private data is decoded or refused.
 func FuzzHandshake(f *testing.F) {
-	good, err := handshake{DefaultRingBytes, rdma.Remote{Key: 99, Addr: 7}, []byte("hello"), true, true}.encode()
+	good, err := handshake{DefaultRingBytes, rdma.Remote{Key: 99, Addr: 7}, []byte("hello"), true, true, false}.encode()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -519,7 +519,7 @@ func FuzzHandshake(f *testing.F) {
 		}
 		h2, err := decodeHandshake(again, "client", "server")
 		if err != nil || h2.region != h.region || h2.ringBytes != h.ringBytes ||
-			!bytes.Equal(h2.hello, h.hello) || h2.inMemory != h.inMemory {
+			!bytes.Equal(h2.hello, h.hello) || h2.inMemory != h.inMemory || h2.placed != h.placed {
 			t.Fatalf("%+v became %+v, %v", h, h2, err)
 		}
 	})

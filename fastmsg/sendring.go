@@ -55,6 +55,7 @@ type sendRing struct {
 	flights     []uint64 // where each flight ends; a queue
 	first, used int
 	word        tailWriter // in place of flights
+	placed      bool       // messages announce themselves (placed.go): no flights either
 
 	unsignaled int // requests prepared since the last signaled one
 }
@@ -139,8 +140,8 @@ func (s *sendRing) reserve(n int) []byte {
 	at, used := s.tail%s.size, s.tail-s.head
 	free := s.size - used
 	// Begin again at the front, if the outstanding bytes leave room there.
-	anew := at >= used+frontBytes && s.size-at+uint64(n) <= free
-	if rest := s.size - at; uint64(n) > rest || anew {
+	wraps := at >= used+frontBytes && s.size-at+uint64(n) <= free && !s.placed
+	if rest := s.size - at; uint64(n) > rest || wraps {
 		if rest+uint64(n) > free {
 			return nil
 		}
@@ -159,6 +160,9 @@ func (s *sendRing) reserve(n int) []byte {
 // append encodes a message at the tail. It returns false if there is not
 // enough room now.
 func (s *sendRing) append(kind Kind, flags Flags, id uint64, payload []byte) bool {
+	if s.placed {
+		return s.appendPlaced(kind, flags, id, payload)
+	}
 	dst := s.reserve(messageBytes(len(payload)))
 	if dst == nil {
 		return false
@@ -169,6 +173,10 @@ func (s *sendRing) append(kind Kind, flags Flags, id uint64, payload []byte) boo
 
 // appendEncoded appends a message as putMessage encodes it.
 func (s *sendRing) appendEncoded(b []byte) bool {
+	if s.placed {
+		h := decodeHeader(binary.LittleEndian.Uint64(b))
+		return s.appendPlaced(h.kind, h.flags, binary.LittleEndian.Uint64(b[8:]), b[headerBytes:int(h.size)-int(h.fill)])
+	}
 	dst := s.reserve(len(b))
 	if dst == nil {
 		return false
@@ -184,6 +192,9 @@ func (s *sendRing) unposted() uint64 { return s.tail - s.posted }
 // nothing to send, or no flight is free (then a return will come). If Post
 // does not take all of them, abort undoes prepare.
 func (s *sendRing) prepare(wrs *[maxWRs]rdma.WorkRequest) int {
+	if s.placed {
+		return s.preparePlaced(wrs)
+	}
 	if s.posted == s.tail || !s.inMemory() && s.used == len(s.flights) {
 		return 0
 	}
@@ -247,6 +258,10 @@ func (s *sendRing) signals() bool {
 // could keep a worker copying megabytes. The next request is signaled, in case
 // the refused one should have been.
 func (s *sendRing) abort(posted uint64, taken int) {
+	if s.placed {
+		s.abortPlaced(posted, taken)
+		return
+	}
 	if lapEnd := posted - posted%s.size + s.size; taken > 0 && s.posted > lapEnd {
 		s.written = lapEnd
 	}

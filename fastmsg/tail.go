@@ -23,7 +23,7 @@ import (
 //
 // The paper's server, as FaRM's, looks at the messages themselves: their size,
 // then their last byte. That needs a card that places the bytes of a write in
-// order. InfiniBand does not promise it, and neither does package rdma. It
+// order (placed.go). InfiniBand does not promise it, and neither does package rdma. It
 // promises that one aligned word is seen whole, with all that was written
 // before it ("Order" there, also on how a processor with weakly ordered memory
 // keeps that promise). Here, Go's atomic load is the other half: nothing that
@@ -78,7 +78,8 @@ func regionBytes(ringBytes int, inMemory bool) int {
 	return ringBytes
 }
 
-// watched is a tail word that a worker looks at. A slice holds them together,
+// watched is a word that a worker looks at: a tail, or where a message will begin
+// (placed.go), which is 0 until then. A slice holds them together,
 // so that a worker with many connections waits for no memory but the words.
 type watched struct {
 	word *atomic.Uint64
@@ -95,7 +96,11 @@ func tailOf(mem []byte, ringBytes int) *atomic.Uint64 {
 
 // watch begins to look at the tail word of a connection, as long as it is open.
 func (w *Worker) watch(c *Conn) {
-	w.words = append(w.words, watched{word: tailOf(c.requests.Bytes(), int(c.in.size))})
+	word := c.in.word(c.in.tail)
+	if !c.in.placed {
+		word = tailOf(c.requests.Bytes(), int(c.in.size))
+	}
+	w.words = append(w.words, watched{word: word})
 	w.wordsOf = append(w.wordsOf, c)
 	c.place.watched = len(w.words)
 	w.keepPolling(c)
@@ -116,6 +121,10 @@ func (w *Worker) unwatch(c *Conn) {
 func (w *Worker) look() {
 	for i := range w.words {
 		if v := w.words[i].word.Load(); v != w.words[i].seen {
+			if w.wordsOf[i].in.placed {
+				w.lookPlaced(i, w.wordsOf[i])
+				continue
+			}
 			w.words[i].seen = v
 			if c := w.wordsOf[i]; c.tailChanged(v) {
 				w.account(c)

@@ -99,14 +99,7 @@ func TestForgedTails(t *testing.T) {
 		},
 	}
 	overProviders(t, func(t *testing.T, p provider) {
-		opened, closed := make(chan *Conn, 1), make(chan error, 1)
-		s := serve(t, p, handlerFuncs{
-			serve:  echo,
-			opened: func(c *Conn) { opened <- c },
-			closed: func(c *Conn, err error) { closed <- err },
-		}, WorkerConfig{})
-		friend := s.dial(t, CallerConfig{})
-		<-opened
+		s, opened, closed, friendAsks := besideFriend(t, p)
 		for name, attack := range attacks {
 			t.Run(name, func(t *testing.T) {
 				x := newStranger(t, p)
@@ -119,9 +112,7 @@ func TestForgedTails(t *testing.T) {
 				if err := <-closed; !errors.Is(err, ErrProtocol) {
 					t.Errorf("connection ends with %v", err)
 				}
-				if got, _, err := friend.Call(within(t), 1, []byte("hi"), nil); err != nil || string(got) != "hi" {
-					t.Errorf("friend: %q, %v", got, err)
-				}
+				friendAsks()
 			})
 		}
 	})
@@ -218,7 +209,7 @@ func TestInMemoryMustBeGranted(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			private, err := handshake{MinRingBytes, x.region.Remote(), nil, !p.inMemory, p.fetch}.encode()
+			private, err := handshake{MinRingBytes, x.region.Remote(), nil, !p.inMemory, p.fetch, false}.encode()
 			if err != nil {
 				t.Error(err)
 			}
@@ -269,7 +260,7 @@ func TestManyTails(t *testing.T) {
 }
 
 // TestOwnThread: a worker with a thread of its own serves, sleeping or not, and
-// keeps the thread while it polls.
+// keeps the thread while it polls, but where goroutines are the card.
 func TestOwnThread(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		s := serve(t, p, handlerFuncs{serve: echo}, WorkerConfig{OwnThread: true})
@@ -286,8 +277,14 @@ func TestOwnThread(t *testing.T) {
 			defer s.Resume()
 			return s.locked
 		}
-		if p.inMemory {
-			until(t, "it has its thread while it polls", locked)
+		if p.inMemory || p.placed {
+			if s.info.Emulated {
+				if locked() {
+					t.Error("it keeps a thread from an emulated card")
+				}
+			} else {
+				until(t, "it has its thread while it polls", locked)
+			}
 			a.Close()
 			b.Close()
 			until(t, "it gives its thread back", func() bool { return !locked() })

@@ -213,6 +213,7 @@ func TestWaiting(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		var s *server
 		waiting := make(chan int, 100)
+		request := make([]byte, 15) // as many bytes in a ring, however messages are announced
 		s = serve(t, p, handlerFuncs{serve: func(c *Conn, m Message) {
 			waiting <- s.Stats().Waiting
 			c.Respond(1, m.ID, nil)
@@ -220,7 +221,7 @@ func TestWaiting(t *testing.T) {
 		callers := make([]*Caller, 4)
 		for i := range callers {
 			callers[i] = s.dial(t, CallerConfig{})
-			if _, _, err := callers[i].Call(within(t), 1, make([]byte, 16), nil); err != nil {
+			if _, _, err := callers[i].Call(within(t), 1, request, nil); err != nil {
 				t.Fatal(err)
 			}
 			<-waiting
@@ -231,12 +232,12 @@ func TestWaiting(t *testing.T) {
 			before := sent(c)
 			for range 5 {
 				group.Go(func() {
-					if _, _, err := c.Call(within(t), 1, make([]byte, 16), nil); err != nil {
+					if _, _, err := c.Call(within(t), 1, request, nil); err != nil {
 						t.Error(err)
 					}
 				})
 			}
-			until(t, "five are sent", func() bool { return sent(c) == before+5*32 })
+			until(t, "five are sent", func() bool { return sent(c) == before+5*uint64(messageBytes(len(request))) })
 		}
 		s.Resume()
 		group.Wait()
@@ -257,13 +258,21 @@ func TestGreedyClientDoesNotStarveOthers(t *testing.T) {
 	overProviders(t, func(t *testing.T, p provider) {
 		var conns []*Conn
 		var order []Kind // the worker's, as conns
+		arrived := false
+		request := make([]byte, 7) // as many bytes in a ring, however messages are announced
 		s := serve(t, p, handlerFuncs{
 			opened: func(c *Conn) { conns = append(conns, c) },
 			serve: func(c *Conn, m Message) {
 				// The other's request must have arrived, or the test
 				// checks no fairness.
 				until(t, "modest client's request", func() bool {
-					return conns[1].requests.Bytes()[0] != 0
+					if in := &conns[1].in; p.placed { // a request that was served is cleared
+						arrived = arrived || appeared(in)
+						return arrived
+					}
+					mem := conns[1].requests.Bytes()
+					arrived = arrived || mem[0] != 0 && (!p.inMemory || tailOf(mem, len(mem)-tailBytes).Load() != 0)
+					return arrived
 				})
 				order = append(order, m.Kind)
 				c.Respond(m.Kind, m.ID, nil)
@@ -278,12 +287,12 @@ func TestGreedyClientDoesNotStarveOthers(t *testing.T) {
 		call := func(c *Caller, kind Kind, n int) {
 			for range n {
 				group.Go(func() {
-					if _, _, err := c.Call(within(t), kind, nil, nil); err != nil {
+					if _, _, err := c.Call(within(t), kind, request, nil); err != nil {
 						t.Error(err)
 					}
 				})
 			}
-			until(t, "sent", func() bool { return sent(c) == uint64(n)*headerBytes })
+			until(t, "sent", func() bool { return sent(c) == uint64(n*messageBytes(len(request))) })
 		}
 		const many = 20 * turnRequests
 		call(greedy, 1, many)

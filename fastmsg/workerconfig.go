@@ -31,10 +31,14 @@ type WorkerConfig struct {
 	Polling bool
 	// OwnThread gives the worker an operating system thread of its own while it
 	// polls, and then it never yields to other goroutines: only the kernel
-	// takes its core away, as from a thread of the paper's server (package
-	// soft, which is made of goroutines, apart). It keeps one of GOMAXPROCS, so
-	// there must be more of those than such workers.
+	// takes its core away, as from a thread of the paper's server. It keeps one of
+	// GOMAXPROCS, so there must be more of those than such workers. Over an emulated
+	// device it changes nothing: goroutines are the card there.
 	OwnThread bool
+	// MailboxInRing makes Conn.Ride write messages into the rings of answers, as the
+	// paper sends its heartbeats (section IV-A). Clients of programs before it
+	// end their connections on such a message.
+	MailboxInRing bool
 	// Budget counts the bytes that wait at the server for clients to take them:
 	// encoded answers beyond 64 KiB of a connection, requests that are answered
 	// later, and the bytes that Conn.Hold takes. A source is a host, or a

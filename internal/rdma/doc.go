@@ -35,7 +35,9 @@
 // the word may be seen in part for a while, in the order of its bytes: its
 // content must show whether it is complete. Such software copies without
 // barriers: on processors that reorder stores (not amd64) a load that sees the
-// word may not see the Writes before it. There, wait for an event. A change of
+// word may not see the Writes before it. There, wait for an event. Where a
+// device declares Info.InOrder, the last byte of a Write may be looked at, too:
+// it appears after all others of that Write. A change of
 // memory does not wake a completion queue: do not sleep in Wait for it.
 //
 // A Read is not atomic as a whole: each aligned 64-byte

@@ -115,6 +115,11 @@ type Info struct {
 	// copies the bytes in an unspecified order (Soft-RoCE, libfabric's tcp).
 	// Two equal Reads, posted in order on a queue pair, contain no such line.
 	TornLines bool
+	// InOrder: a processor that sees the last byte of a Write sees all of it, and
+	// nothing of it is stored later. Declared only where the code shows it: shm
+	// on amd64. FaRM and RFP rely on it, on cards that promise it as little as
+	// InfiniBand does.
+	InOrder bool
 	// Pins: registered memory occupies memory, touched or not.
 	Pins    bool
 	Revoked Revoked // what Region.Revoke promises beyond the end of new accesses

@@ -82,6 +82,7 @@ func (d *Device) Info() rdma.Info {
 	i.Provider = "faulty+" + i.Provider
 	i.Detail = fmt.Sprintf("%s; faults seeded with %d", i.Detail, d.opt.Seed)
 	i.SynchronousOps = false // because of torn reads and late completions
+	i.InOrder = false
 	return i
 }
 

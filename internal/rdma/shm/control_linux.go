@@ -164,6 +164,7 @@ func (p *queuePair) answered(m control, fds []int) error {
 		return fmt.Errorf("%w: answer that nobody asked for", errMessage)
 	}
 	p.timer.Stop()
+	p.asks++ // It may be waiting for the lock.
 	if m.status != rdma.StatusOK {
 		p.drop(m.status)
 		return nil // the pair has failed: flushed when control ends

@@ -56,6 +56,7 @@ func (d *device) Info() rdma.Info {
 		Provider:       "shm",
 		Detail:         "shared memory of this host, memfd over unix sockets",
 		SynchronousOps: true,
+		InOrder:        inOrder,
 		Revoked:        rdma.RevokedComplete,
 	}
 }

@@ -270,6 +270,28 @@ func TestSilentPeerDoesNotBlockPost(t *testing.T) {
 	}
 }
 
+// The last tick of a wait ends the pair of a silent peer, and not that of one that has
+// answered meanwhile.
+func TestLastTick(t *testing.T) {
+	s := newSide(t, 4096)
+	rawDial(t, listen(t, s), s)
+	post(t, s.qp, transfer(rdma.OpRead, s.mem, 77, 8))
+	s.qp.tick(1, 1)
+	if err := s.qp.Err(); !errors.Is(err, errAnswer) {
+		t.Errorf("a silent peer: %v", err)
+	}
+	c, far := newSide(t, 4096), newSide(t, 4096)
+	connect(t, listen(t, far), c, far)
+	post(t, c.qp, transfer(rdma.OpRead, c.mem, far.mem.Remote().Key, 8))
+	if got := next(t, c.cq); got.Status != rdma.StatusOK {
+		t.Fatalf("%+v", got)
+	}
+	c.qp.tick(1, 1)
+	if err := c.qp.Err(); err != nil {
+		t.Errorf("a peer that has answered: %v", err)
+	}
+}
+
 // Connections that send nothing, or nonsense, do not exclude others.
 func TestBadConnectionsAtTheListener(t *testing.T) {
 	s := newSide(t, 4096)

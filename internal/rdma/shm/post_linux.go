@@ -2,6 +2,7 @@ package shm
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/catfish-index/catfish/internal/lines"
@@ -27,6 +28,14 @@ import (
 // If C loads a later generation, the Write fails, and some of its bytes may be
 // in the memory, or may come later: a process that is stopped within S completes
 // S when it is continued. Hence rdma.RevokedComplete, not RevokedFinal.
+
+// Why the last byte of a Write is the last to appear (rdma.Info.InOrder), on amd64: S
+// is Go's memmove between mappings that do not overlap. Whatever the length, its last
+// store brings the last bytes: it loads both ends first, and stores the end last
+// (runtime/memmove_amd64.s). Other processors see the stores of one in their order
+// (Intel SDM 3A, 8.2.2); those of a REP MOVS may change places among themselves, but
+// not with the store after it. On other processors, plain stores may overtake each other.
+const inOrder = runtime.GOARCH == "amd64"
 
 // pending is a request that waits for the mapping of its key, or for an
 // earlier one that does. Its region stays acquired.
@@ -240,9 +249,31 @@ func (p *queuePair) ask(key rdma.Key) {
 		p.fail(rdma.StatusPeerLost, err)
 		return
 	}
-	p.timer = time.AfterFunc(rdma.PeerTimeout, func() {
+	p.asks++
+	p.await(p.asks, answerTicks)
+}
+
+// answerTicks are the parts of PeerTimeout in which the wait for an answer is counted: a process
+// that has no processor itself for longer takes that for one part, and not for the peer's silence.
+const answerTicks = 8
+
+// await fails the pair after that number of ticks, unless the request was answered or the pair
+// has failed. The caller holds p.mu.
+func (p *queuePair) await(ask uint64, ticks int) {
+	p.timer = time.AfterFunc(rdma.PeerTimeout/answerTicks, func() { p.tick(ask, ticks) })
+}
+
+// tick ends one of the ticks that are left.
+func (p *queuePair) tick(ask uint64, ticks int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.asks != ask || p.fault.Load() != nil:
+	case ticks == 1:
 		p.fail(rdma.StatusPeerLost, errAnswer)
-	})
+	default:
+		p.await(ask, ticks-1)
+	}
 }
 
 // resume executes the waiting requests, up to the next unknown key.

@@ -66,6 +66,7 @@ type queuePair struct {
 	held    *region           // of the current Post, nil between Posts
 	ended   []rdma.Completion // of the current Post, not yet reported
 	timer   *time.Timer
+	asks    uint64 // key requests, and answers to them: await
 	wakeDue bool
 
 	// handed lists the keys of the regions that the peer has.

@@ -46,8 +46,13 @@ func (r *connRequest) take() error {
 	r.dev.mu.Lock()
 	delete(r.dev.waiting, r)
 	r.dev.mu.Unlock()
-	_ = r.conn.SetDeadline(time.Now().Add(sendTimeout))
 	return nil
+}
+
+// send sends a packet. Its time begins here: to make a queue pair takes a busy machine long.
+func (r *connRequest) send(b []byte, fds ...int) error {
+	_ = r.conn.SetDeadline(time.Now().Add(sendTimeout))
+	return sendMessage(r.conn, b, fds...)
 }
 
 // Accept connects. If it fails the dialer is refused, with the reason.
@@ -92,7 +97,7 @@ func (r *connRequest) connect(p *queuePair, ring int, private []byte) error {
 		return fmt.Errorf("%w: %s: %w", rdma.ErrDial, r.peer, err)
 	}
 	accept := greeting{kind: kindAccept, version: version, depth: uint16(p.recvDepth), private: private}
-	if err := sendMessage(r.conn, accept.encode(), ring, r.dev.table.fd); err != nil {
+	if err := r.send(accept.encode(), ring, r.dev.table.fd); err != nil {
 		return fmt.Errorf("%w: %s is gone: %w", rdma.ErrDial, r.peer, err)
 	}
 	_ = r.conn.SetDeadline(time.Time{})
@@ -111,5 +116,5 @@ func (r *connRequest) Reject(reason string) error {
 }
 
 func (r *connRequest) refuse(reason string) {
-	_ = sendMessage(r.conn, refusal(reason))
+	_ = r.send(refusal(reason))
 }
