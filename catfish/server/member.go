@@ -83,11 +83,24 @@ func (v *service) standing(from *peer, p, out []byte) ([]byte, error) {
 	case len(p) != 0:
 		return out, fmt.Errorf("%w: request for a lease with %d bytes, the first of them %d", model.ErrProtocol, len(p), p[0])
 	}
-	is, _ := v.s.store.Standing() // of a member that starts: none
-	if bound := v.s.boundLease.Load(); bound != nil {
-		is.Lease = (*bound)(is.Lease) // before the epoch
-	}
+	is := v.s.memberStanding() // before the epoch
 	s := wire.Standing{Lease: is.Lease, Revision: is.Revision, End: is.End, Epoch: v.toldEpoch(from)}
 	s.Now = boottime.Now()
 	return s.Append(out), nil
+}
+
+// memberStanding is the standing of a member of a group, with the lease that its readers get;
+// of a member that starts: none.
+func (s *Server) memberStanding() store.Standing {
+	is, _ := s.store.Standing()
+	if bound := s.boundLease.Load(); bound != nil {
+		is.Lease = (*bound)(is.Lease)
+	}
+	return is
+}
+
+// readable reports whether clients may read the server's memory: not that of a member which
+// gives no lease, such as one that may hold what belongs to other groups.
+func (s *Server) readable() bool {
+	return !s.opts.member.on || s.memberStanding().Lease.Term != 0
 }

@@ -54,6 +54,11 @@ type Options struct {
 	WorkerPerConnection bool
 	// HeartbeatInterval, 0: DefaultHeartbeatInterval; 1 ms to 10 s.
 	HeartbeatInterval time.Duration
+	// HeartbeatInRing sends heartbeats as messages in the rings of answers, to all clients
+	// of a worker at once, as in the paper (section IV-A); otherwise they are Writes
+	// into a mailbox, in eight groups. One that finds no room in a ring is left out.
+	// Clients of programs before this option lose their connections.
+	HeartbeatInRing bool
 	// RingBytes of each request ring, 0: fastmsg's default, 256 KiB.
 	RingBytes int
 	// SlabBytes is the most memory that a collection may take, 0: MemoryLimit. It

@@ -151,6 +151,11 @@ func TestTicks(t *testing.T) {
 		if tick != c.tick || phases != c.phases {
 			t.Errorf("heartbeats every %v: %d ticks of %v, want %d of %v", c.interval, phases, tick, c.phases, c.tick)
 		}
+		o.HeartbeatInRing = true
+		if tick, phases := o.heartbeatPhases(); tick != c.interval || phases != 1 {
+			t.Errorf("in the ring, every %v: %d ticks of %v", c.interval, phases, tick)
+		}
+		o.HeartbeatInRing = false
 		o.Record.File = "log"
 		tick, phases = o.heartbeatPhases()
 		if phases != c.recording || tick > recording.Hold || tick*time.Duration(phases) > c.interval ||

@@ -18,6 +18,8 @@ import (
 type recordScratch struct {
 	many  kv.ManyBuffer
 	keys  [][]byte
+	asks  []bool      // by key: the client wants a lease
+	coll  *collection // of this run
 	yield func(i int, v record.View, ref record.Ref, err error) bool
 	scan  kv.ScanBuffer
 
@@ -38,10 +40,12 @@ type recordScratch struct {
 
 // begin resets the keys. It is called before add.
 func (r *recordScratch) begin(most int) {
-	r.keys, r.most = r.keys[:0], most
+	r.keys, r.asks, r.most = r.keys[:0], r.asks[:0], most
 }
 
-func (r *recordScratch) add(key []byte) { r.keys = append(r.keys, key) }
+func (r *recordScratch) add(key []byte, asks bool) {
+	r.keys, r.asks = append(r.keys, key), append(r.asks, asks)
+}
 
 // reset forgets the answers.
 func (r *recordScratch) reset() { r.out, r.ends, r.large, r.err = r.out[:0], r.ends[:0], 0, nil }
@@ -51,7 +55,7 @@ func (r *recordScratch) runMore(c *collection) error {
 	if r.yield == nil {
 		r.yield = r.take // once, since a method value allocates
 	}
-	r.first = len(r.ends)
+	r.first, r.coll = len(r.ends), c
 	r.many.LongestValue = wire.MostValue
 	c.Records.GetMany(r.keys, &r.many, r.yield)
 	for i := 0; r.err == nil && i < len(r.keys); i++ {
@@ -62,11 +66,12 @@ func (r *recordScratch) runMore(c *collection) error {
 		r.ends = append(r.ends, len(r.out))
 	}
 	clear(r.keys)
+	r.coll = nil
 	return r.err
 }
 
 // take receives records, in the order of the keys, until out holds enough.
-func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (more bool) {
+func (r *recordScratch) take(i int, v record.View, ref record.Ref, err error) (more bool) {
 	var f wire.Found
 	switch {
 	case errors.Is(err, kv.ErrNotFound):
@@ -80,6 +85,9 @@ func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (mor
 		return false // The value is answered alone.
 	default:
 		f = foundOf(&v)
+		if r.asks[i] && len(v.Key)+v.ValueBytes < ref.Bytes() { // not a value in blocks, which is no single read
+			r.grant(&f, ref)
+		}
 	}
 	r.out = f.Append(r.out)
 	if f.Revision != 0 {
@@ -87,6 +95,14 @@ func (r *recordScratch) take(_ int, v record.View, _ record.Ref, err error) (mor
 	}
 	r.ends = append(r.ends, len(r.out))
 	return len(r.out) <= r.most
+}
+
+// grant gives a lease on the record that was found, unless it has died since. It counts the
+// get as a renewal counts reads.
+func (r *recordScratch) grant(f *wire.Found, ref record.Ref) {
+	r.refs = append(r.refs[:0], ref)
+	r.leases = r.coll.Records.Grant(r.refs, r.leases[:0])
+	f.Lease, f.Ref = r.leases[0], ref
 }
 
 // of returns the answer for key i.
@@ -104,7 +120,7 @@ func (r *recordScratch) answered(i int) bool {
 }
 
 // answer carries out a get.
-func (r *recordScratch) answer(c *collection, n uint32, p, out []byte) (_ []byte, err error) {
+func (r *recordScratch) answer(c *collection, n uint32, asks bool, p, out []byte) (_ []byte, err error) {
 	if n == 0 || n > wire.MaxKeys {
 		return out, fmt.Errorf("%w: get of %d keys, want 1 to %d", model.ErrProtocol, n, wire.MaxKeys)
 	}
@@ -115,7 +131,7 @@ func (r *recordScratch) answer(c *collection, n uint32, p, out []byte) (_ []byte
 		if key, p, err = wire.CutKey(p); err != nil {
 			return out, err
 		}
-		r.add(key)
+		r.add(key, asks)
 	}
 	if len(p) > 0 {
 		return out, fmt.Errorf("%w: get of %d keys with %d bytes behind them", model.ErrProtocol, n, len(p))

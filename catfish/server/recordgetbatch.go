@@ -56,7 +56,9 @@ func (b *getBatch) run(h *handler, reqs []fastmsg.Request) (n int, _ *task) {
 		for j := i; j < len(b.of); j++ {
 			if b.of[j] == shard {
 				b.at[j] = uint8(len(r.ends) + len(r.keys))
-				r.add(reqs[j].Payload[wire.HeadBytes+2:])
+				p := reqs[j].Payload
+				asks := binary.LittleEndian.Uint32(p[4:])&wire.WithLeases != 0
+				r.add(p[wire.HeadBytes+2:], asks && h.s.readable())
 			}
 		}
 		if r.runMore(shard) != nil || i == 0 && r.large > 0 || shard.Gone() != nil {
@@ -77,6 +79,6 @@ func (b *getBatch) answer(h *handler, _ *peer, i int) []byte {
 // isGet reports whether a message is a get of one key.
 func isGet(m *fastmsg.Message) bool {
 	return m.Kind == wire.KindGet && len(m.Payload) > wire.HeadBytes+2 &&
-		binary.LittleEndian.Uint32(m.Payload[4:]) == 1 &&
+		binary.LittleEndian.Uint32(m.Payload[4:])&^wire.WithLeases == 1 &&
 		int(binary.LittleEndian.Uint16(m.Payload[wire.HeadBytes:])) == len(m.Payload)-wire.HeadBytes-2
 }

@@ -52,7 +52,9 @@ type largeValue struct {
 
 // getRecords carries out a get, or returns a task if its first value is large.
 func (v *service) getRecords(from *peer, c *collection, n uint32, p, out []byte) result {
-	out, err := v.records.answer(c, n, p, out)
+	asks := n&wire.WithLeases != 0 && v.s.readable()
+	n &^= wire.WithLeases
+	out, err := v.records.answer(c, n, asks, p, out)
 	if err != nil || v.records.large == 0 {
 		return answered(out, err)
 	}

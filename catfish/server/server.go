@@ -320,7 +320,7 @@ func (s *Server) hello() wire.Hello {
 	h := wire.Hello{
 		Version: model.Version, Protocol: wire.ProtocolVersion, BootID: s.bootID, Host: wire.HostID(),
 		Transports: s.Transports(), Socket: s.SocketPath(), Polling: s.opts.Polling,
-		Requests: wire.LastRequest, Replaces: true, KeepsRecords: true, LimitsRecords: true, Key: s.access != nil, Group: s.groupHello(), Cluster: s.cluster().Hello(),
+		Requests: wire.LastRequest, Replaces: true, KeepsRecords: true, LimitsRecords: true, LeasesRecords: true, Key: s.access != nil, Group: s.groupHello(), Cluster: s.cluster().Hello(),
 	}
 	if h.Socket != "" {
 		uid := uint32(os.Geteuid())

@@ -102,6 +102,9 @@ func (s *Server) newWorker(f *fabric, number int, over func()) (_ *worker, err e
 		RingBytes: s.opts.RingBytes,
 		Polling:   s.opts.Polling,
 		OwnThread: s.opts.WorkerPerConnection,
+
+		MailboxInRing: s.opts.HeartbeatInRing,
+
 		TickEvery: tick,
 		Budget:    s.budgets.answers,
 		Rings:     s.budgets.rings,
@@ -153,6 +156,9 @@ const (
 // server records, it has enough ticks that no record waits for long.
 func (o *Options) heartbeatPhases() (tick time.Duration, phases int) {
 	n := min(max(o.HeartbeatInterval/heartbeatTick, 1), heartbeatGroups)
+	if o.HeartbeatInRing {
+		n = 1
+	}
 	if o.Record.File != "" {
 		n = max(n, (o.HeartbeatInterval+recording.Hold-1)/recording.Hold)
 	}

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -405,12 +406,17 @@ func exploreAll(t *testing.T, n int, m mode, c *explored) (script []op, wrong er
 	}
 }
 
+var long = flag.Bool("long", false, "TestExplore: scripts of all steps in each mode")
+
 // TestExplore: no reader takes a wrong record, and none that is in time is refused.
 func TestExplore(t *testing.T) {
 	for _, m := range modes {
 		n := m.steps
-		if raceEnabled {
+		switch {
+		case raceEnabled:
 			n -= 2 // nothing here is concurrent
+		case !*long && (m.same || m.long):
+			n--
 		}
 		var c explored
 		if script, err := exploreAll(t, n, m, &c); err != nil {

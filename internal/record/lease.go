@@ -36,6 +36,9 @@ import "time"
 // may be a second too long. After 194 days (2^24 s) a record counts as young
 // again, which only makes leases shorter for a minute.
 
+// MaxLease is the longest lease that Grant gives.
+const MaxLease = maxLease * time.Second
+
 const (
 	minLease = 1 // s
 	maxLease = 64

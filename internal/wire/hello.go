@@ -77,6 +77,8 @@ type Hello struct {
 	KeepsRecords bool `json:"keeps_records,omitempty"`
 	// LimitsRecords: createRecords may have WithLimit.
 	LimitsRecords bool `json:"limits_records,omitempty"`
+	// LeasesRecords: a get may have WithLeases.
+	LeasesRecords bool `json:"leases_records,omitempty"`
 	// Key: clients need a key (ticket.go).
 	Key bool `json:"key,omitempty"`
 	// Group: the server is a member of one.

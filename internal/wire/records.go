@@ -52,7 +52,8 @@ const MaxUploads = 8
 //	               table u8 with 0x80, items u8, shards u8, name;
 //	               table with 0x40: to be kept; with 0x20: before name
 //	               max bytes u64
-//	get            coll u32, n u32, n keys                            n found
+//	get            coll u32, n u32 (with WithLeases: see found),      n found
+//	               n keys
 //	put            coll u32, if u32, revision u64, expiry i64,        revision u64
 //	               flags u16, key bytes u16, key, value
 //	append         as put                                             revision u64
@@ -63,8 +64,8 @@ const MaxUploads = 8
 //	part           coll u32, upload u32, at u32, of u32, bytes        empty
 //
 //	key      bytes u16, key
-//	found    revision u64, expiry i64, value bytes u32, flags u16, 0 u16,
-//	         value; revision 0: there is none
+//	found    revision u64, expiry i64, value bytes u32, flags u16, lease u16, in s,
+//	         reference u64 if the lease is not 0, value; revision 0: there is none
 //	cursor   moves u64, next u64, sub u64, log2 u8, size u8, done u8, 0 u8
 //	entry    key bytes u16, found, key, value
 //
@@ -72,7 +73,7 @@ const MaxUploads = 8
 // PutParts: in the value's place is the upload u32.
 //
 // Expiry is in ns by the server's clock (openRecords), 0: never. A lease of 0 was
-// not granted. Like those of searchMany the values of a get end
+// not granted; others than a get with WithLeases grant none. Like those of searchMany the values of a get end
 // after ManyBytes: keys that are not answered have the value bytes unanswered, and
 // the client asks for them again; so do the keys from a value of more than MostValue
 // on, unless it is the first. An entry whose value is longer than ScanValue has no
@@ -82,6 +83,10 @@ const (
 	IfRevision = 2
 	PutParts   = 4
 	IfPresent  = 8 // servers that know KindAppend
+
+	// WithLeases in get's n asks for leases, and references, of the records
+	// (Hello.LeasesRecords).
+	WithLeases = 1 << 31
 
 	FoundBytes  = 24
 	CursorBytes = 28
@@ -252,6 +257,9 @@ type Found struct {
 	Expiry     time.Duration
 	ValueBytes uint32
 	Flags      uint16
+	// Lease is in whole seconds; with one, Ref is the record's reference.
+	Lease time.Duration
+	Ref   record.Ref
 }
 
 // Append appends the encoded form.
@@ -259,15 +267,21 @@ func (f *Found) Append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, f.Revision)
 	b = binary.LittleEndian.AppendUint64(b, uint64(f.Expiry))
 	b = binary.LittleEndian.AppendUint32(b, f.ValueBytes)
-	return binary.LittleEndian.AppendUint32(b, uint32(f.Flags))
+	b = binary.LittleEndian.AppendUint16(b, f.Flags)
+	b = binary.LittleEndian.AppendUint16(b, uint16(f.Lease/time.Second))
+	if f.Lease > 0 {
+		b = binary.LittleEndian.AppendUint64(b, uint64(f.Ref))
+	}
+	return b
 }
 
-// GetFound decodes the found that b, of at least foundBytes, begins with.
+// GetFound decodes the found that b, of at least FoundBytes, begins with, but for its Ref.
 func GetFound(b []byte) Found {
 	_ = b[FoundBytes-1]
 	return Found{
 		Revision: binary.LittleEndian.Uint64(b), Expiry: time.Duration(binary.LittleEndian.Uint64(b[8:])),
 		ValueBytes: binary.LittleEndian.Uint32(b[16:]), Flags: binary.LittleEndian.Uint16(b[20:]),
+		Lease: time.Duration(binary.LittleEndian.Uint16(b[22:])) * time.Second,
 	}
 }
 
