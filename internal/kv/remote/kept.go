@@ -104,6 +104,10 @@ func (t *traversal) Visit(r offload.Ref, block []byte) (offload.Verdict, error) 
 		t.arena = t.arena[:from]
 	}
 	a.Invalid = true
+	if t.only {
+		a.Err = ErrNotKept
+		return offload.Accept, nil
+	}
 	t.lookups = append(t.lookups, lookup{key: i, since: now})
 	return offload.Accept, t.walk.Add(cuckoo.Hash(t.m.Seed, t.keys[i]), r.Hop+1)
 }

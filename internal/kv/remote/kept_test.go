@@ -306,6 +306,40 @@ func TestKeptMixed(t *testing.T) {
 	}
 }
 
+// Without lookups only good references are read: nothing is for keys that have none, and one
+// read for each that has a bad one.
+func TestOnlyKept(t *testing.T) {
+	c := &stopped{now: time.Hour}
+	s := newSiteBy(t, c.Now)
+	r := s.dial()
+	var keys [][]byte
+	var kept []Kept
+	for i := range 4 {
+		s.put(t, i, "old")
+		keys, kept = append(keys, key(i)), append(kept, s.keep(t, r, i))
+	}
+	s.put(t, 1, "new")
+	kept[2] = Kept{}
+	kept[3].Until = c.now
+	answers := make([]Answer, len(keys))
+	if err := r.GetOnlyKept(t.Context(), s.known, keys, kept, answers); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []Answer{{Kept: true}, {Invalid: true, Err: ErrNotKept}, {Err: ErrNotKept}, {Invalid: true, Err: ErrNotKept}} {
+		a := answers[i]
+		if a.Kept != want.Kept || a.Invalid != want.Invalid || !errors.Is(a.Err, want.Err) || i == 0 && string(a.View.Value) != "old" {
+			t.Errorf("key %d: %+v, want %+v", i, a, want)
+		}
+	}
+	if st := r.Stats(); st.Reads/s.copies != 2 || st.RoundTrips != 1 {
+		t.Errorf("%+v, want 2 reads", st)
+	}
+	// The next call of the same Reader looks up again.
+	if a := s.getKept(t, r, 1, kept[1]); a.Err != nil || string(a.View.Value) != "new" || !a.Invalid {
+		t.Errorf("%+v", a)
+	}
+}
+
 // Whatever references a client has kept, and whatever bytes lie there, it gets the
 // answer of a lookup, and reads nothing outside of the records.
 func TestKeptHostile(t *testing.T) {

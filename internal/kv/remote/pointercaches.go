@@ -2,7 +2,7 @@ package remote
 
 import "github.com/catfish-index/catfish/offload"
 
-// PointerCaches are the Pointers that some clients share: one for each Map, kept while
+// PointerCaches are the Pointers that some clients of a process share: one for each Map, kept while
 // a client uses it. All of these clients use one clock. The zero value is ready for
 // use, by any number of goroutines.
 type PointerCaches struct {
@@ -16,6 +16,9 @@ type PointersKey struct {
 	BootID     uint64
 	Collection uint32
 	Bytes      int64 // of the cache
+	// File has the entries of Pointers that other processes share, too; Bytes only says that
+	// there is a cache then. nil: they are on the heap.
+	File *PointerFile
 }
 
 // Share returns the Pointers of a Map, nil for 0 bytes, and a function that gives them
@@ -24,5 +27,10 @@ func (c *PointerCaches) Share(k PointersKey) (*Pointers, func()) {
 	if k.Bytes == 0 {
 		return nil, func() {}
 	}
-	return c.of.Share(k, func() *Pointers { return NewPointers(k.Bytes) })
+	return c.of.Share(k, func() *Pointers {
+		if k.File != nil {
+			return k.File.pointers(k)
+		}
+		return NewPointers(k.Bytes)
+	})
 }

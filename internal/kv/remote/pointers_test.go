@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -51,7 +52,8 @@ func TestPointers(t *testing.T) {
 	p.expect(t, h+1, 0, 0, 0)
 	const year = 365 * 24 * time.Hour
 	p.Put(h, 1<<63, 290*year, 290*year+time.Hour) // a lease longer than any of a server
-	p.expect(t, h, 290*year, 1<<63, 290*year+time.Hour)
+	p.expect(t, h, 290*year, 1<<63, 290*year+record.MaxLease)
+	p.expect(t, h, 290*year-time.Second, 0, 0) // nor is one taken that was put by another clock
 }
 
 // entry of the model.
@@ -312,25 +314,50 @@ func TestPointersConcurrent(t *testing.T) {
 	}
 }
 
-// TestPointersSkipLockedSet: while a writer is in the middle of a set, calls neither wait nor
-// read nor write there.
-func TestPointersSkipLockedSet(t *testing.T) {
-	p := NewPointers(1)
-	p.Put(1, 1, 0, time.Second)
-	s := p.set(1)
-	version, ok := s.lock()
-	if !ok {
-		t.Fatal("a set that nobody uses is locked")
+// TestPointersHalfWritten: whichever words of an entry a writer has stored, no mixture is returned;
+// and if it ends there, the entry is found and replaced as any other.
+func TestPointersHalfWritten(t *testing.T) {
+	const s = time.Second
+	for name, second := range map[string]struct {
+		hash uint64
+		ref  record.Ref
+		end  time.Duration
+	}{
+		"another lease":            {1, 1, 20 * s},
+		"another record":           {1, 2, 10 * s},
+		"another lease and record": {1, 2, 20 * s},
+		"another key":              {2, 1, 10 * s},
+		"all":                      {2, 2, 20 * s},
+	} {
+		for stored := range 8 {
+			p := NewPointers(1)
+			p.Put(second.hash, second.ref, 0, second.end)
+			e := p.sets[0].find(second.hash)
+			words := [...]uint64{e.ref.Load(), e.lease.Load(), e.tag.Load()}
+			e.lease.Store(0)
+			p.Put(1, 1, 0, 10*s)
+			if e := p.sets[0].find(1); e != &p.sets[0].entries[0] {
+				t.Fatal("another entry")
+			}
+			for i, w := range words {
+				if stored>>i&1 != 0 {
+					[]*atomic.Uint64{&e.ref, &e.lease, &e.tag}[i].Store(w)
+				}
+			}
+			for _, hash := range []uint64{1, 2} {
+				ref, until, ok := p.Get(hash, s)
+				first := hash == 1 && ref == 1 && until == 10*s
+				if ok && !first && (hash != second.hash || ref != second.ref || until != second.end) {
+					t.Errorf("%s, stored %03b: hash %d has %d until %v", name, stored, hash, ref, until)
+				}
+			}
+			p.Put(3, 3, 30*s, 40*s)
+			p.expect(t, 3, 30*s, 3, 40*s)
+			if p.sets[0].find(3) != e {
+				t.Errorf("%s, stored %03b: the entry is not used again", name, stored)
+			}
+		}
 	}
-	s.find(1).ref.Store(2) // its lease is still that of reference 1
-	p.expect(t, 1, 0, 0, 0)
-	p.Forget(1, 2)
-	p.Put(1, 3, 0, 2*time.Second)
-	s.find(1).ref.Store(1)
-	s.unlock(version)
-	p.expect(t, 1, 0, 1, time.Second)
-	p.Put(1, 3, 0, 2*time.Second)
-	p.expect(t, 1, 0, 3, 2*time.Second)
 }
 
 // TestPointersAllocateNothing, but once.

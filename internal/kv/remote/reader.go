@@ -47,6 +47,8 @@ var (
 	ErrUnsettled = errors.New("kv/remote: disturbed too often")
 	// ErrTooLarge: longer than a block of the channel. Ask the server.
 	ErrTooLarge = records.ErrTooLarge
+	// ErrNotKept: the key has no good kept reference (GetOnlyKept). Ask the server.
+	ErrNotKept = errors.New("kv/remote: no good reference is kept")
 )
 
 // Answer is the result for one key.
@@ -84,6 +86,7 @@ type Reader struct {
 	begun   time.Duration // before anything was posted
 	keys    [][]byte
 	kept    []Kept   // as many as keys, or none
+	only    bool     // no lookups
 	next    int      // of kept: the first not used yet
 	lookups []lookup // by the walk's numbers
 	hashes  []uint64
@@ -119,13 +122,22 @@ func (r *Reader) GetMany(ctx context.Context, m *Map, keys [][]byte, answers []A
 // has as many elements as keys, or none. A key with a good reference takes one read; a
 // key with a bad one is looked up in the same walk (kept.go).
 func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept, answers []Answer) error {
+	return r.get(ctx, m, keys, kept, false, answers)
+}
+
+// GetOnlyKept is GetKept without lookups: keys without a good reference are ErrNotKept.
+func (r *Reader) GetOnlyKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept, answers []Answer) error {
+	return r.get(ctx, m, keys, kept, true, answers)
+}
+
+func (r *Reader) get(ctx context.Context, m *Map, keys [][]byte, kept []Kept, only bool, answers []Answer) error {
 	if len(keys) > table.MaxLookups {
 		return fmt.Errorf("%w: %d keys, want at most %d", table.ErrTooMany, len(keys), table.MaxLookups)
 	}
 	if kept != nil {
 		kept = kept[:len(keys)]
 	}
-	r.m, r.keys, r.kept, r.answers = m, keys, kept, answers[:len(keys)]
+	r.m, r.keys, r.kept, r.only, r.answers = m, keys, kept, only, answers[:len(keys)]
 	r.stats, r.arena = offload.Stats{}, r.arena[:0]
 	r.hashes, r.lookups, r.next = r.hashes[:0], r.lookups[:0], 0
 	r.regions = [regions]rdma.Remote{indexRegion: m.Table.Base, recordsRegion: m.Records}
@@ -138,6 +150,10 @@ func (r *Reader) GetKept(ctx context.Context, m *Map, keys [][]byte, kept []Kept
 				continue
 			}
 			a.Invalid = true
+		}
+		if only {
+			a.Err = ErrNotKept
+			continue
 		}
 		r.hashes = append(r.hashes, cuckoo.Hash(m.Seed, k))
 		r.lookups = append(r.lookups, lookup{key: i, since: r.begun})

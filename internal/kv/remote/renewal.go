@@ -48,6 +48,12 @@ func (l lease) end() time.Duration {
 	return time.Duration(l>>endShift&endMax) * time.Millisecond
 }
 
+// runs reports whether there is a lease: it has not ended, and is no longer than a server
+// grants. A longer one is no server's: the word was damaged.
+func (l lease) runs(now time.Duration) bool {
+	return l.end() > now && l.end() <= now+record.MaxLease
+}
+
 // due reports whether a hit asks for the renewal.
 func (l lease) due(now time.Duration) bool {
 	return now >= l.end()-time.Duration(l>>halfShift&halfMax)*time.Millisecond
