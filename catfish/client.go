@@ -72,6 +72,9 @@ const (
 	// objects in a leaf and 60 children in a node these are 2 MiB, and a cache works best
 	// when half full.
 	DefaultCacheBytes = client.DefaultCacheBytes
+	// PointersLookups and PointersAnswers are the values of Options.Pointers.
+	PointersLookups = client.PointersLookups
+	PointersAnswers = client.PointersAnswers
 	// ProtocolVersion is the protocol of this build's clients and servers.
 	ProtocolVersion = client.ProtocolVersion
 	// HasOFI reports whether libfabric, which transport ofi needs, is in this build.

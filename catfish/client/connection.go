@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	records "github.com/catfish-index/catfish/internal/kv/remote"
 	"github.com/catfish-index/catfish/internal/policy"
 )
 
@@ -38,11 +39,14 @@ type connection struct {
 	part     *ofCluster    // nil: it is the whole
 	sessions sessions
 	devices  devices
+	pointers *records.PointerFile // Options.SharedPointers, nil: none
 	counters counters
 	id       uint64        // random: of the names of writes (repeat.go)
 	numbers  atomic.Uint64 // of the last write that has a name
 	seen     atomic.Uint64 // a revision of the group that readers have seen
 	yielded  atomic.Uint64 // counters.reads by policy.YieldReads, when other goroutines were let run
+
+	leavePointers func() // nil with pointers
 
 	ctx  context.Context // done when the client is closed
 	stop context.CancelFunc
@@ -75,6 +79,12 @@ func newConnection(addr string, opts Options) (*connection, error) {
 	c := &connection{addr: addr, opts: opts, scheme: sch, log: opts.Logger, servers: all, looks: make(chan struct{}, 1), id: max(rand.Uint64(), 1)}
 	if opts.TrustCache && c.cacheBytes() == 0 {
 		return nil, fmt.Errorf("%w: TrustCache without a cache; set CacheBytes, or a policy that has one", model.ErrOption)
+	}
+	if opts.Pointers == PointersAnswers && c.cacheBytes() == 0 {
+		return nil, fmt.Errorf("%w: Pointers by answers without a cache; set CacheBytes, or a policy that has one", model.ErrOption)
+	}
+	if err := c.openPointerFile(); err != nil {
+		return nil, err
 	}
 	c.others = newSecondaries(c)
 	c.sessions.init()
@@ -114,9 +124,9 @@ func (c *connection) start(ctx context.Context) error {
 	s, err := c.connect(ctx)
 	for pauses := (pauses{}); errors.Is(err, errNoPrimary) && pauses.atMost(longestSearch).wait(ctx); {
 		next, failed := c.connect(ctx)
-		if failed == nil || ctx.Err() == nil { // Else the time has ended the attempt.
+		if end, _ := ctx.Deadline(); failed == nil || ctx.Err() == nil && time.Now().Before(end) {
 			s, err = next, failed
-		}
+		} // Else the time has ended the attempt; a socket may say so before ctx.
 	}
 	if err != nil {
 		return err
@@ -142,6 +152,9 @@ func (c *connection) close() error {
 	if s := c.sessions.latest(); s != nil {
 		s.close()
 		s.drained()
+	}
+	if c.pointers != nil {
+		c.leavePointers()
 	}
 	return errors.Join(err, c.devices.close())
 }

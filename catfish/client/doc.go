@@ -72,7 +72,8 @@
 // Records:
 //
 //	records.go            Client.Records, Get; recordget.go: both paths; recordscan.go: Scan
-//	recordpointers.go     where records are, and the references that a client keeps
+//	pointerfile.go        references that processes share
+//	recordpointers.go     where records are, and the references that a client keeps; recordlease.go: those that answers bring
 //	recordput.go          Put, Append, Delete; recordawait.go: WaitFor; recordlargeclient.go: a value larger than a message
 //	recordshards.go       collections that are divided; lanes.go: a connection to each owner
 package client

@@ -15,8 +15,8 @@ import (
 // TestServerStrategy: inserts of clients make the tree that rstar makes by the
 // same strategy, in every collection.
 func TestServerStrategy(t *testing.T) {
-	var shapes [2][]int
-	for _, by := range []rstar.Strategy{rstar.Revised, rstar.Original} {
+	shapes := map[rstar.Strategy][]int{}
+	for _, by := range []rstar.Strategy{rstar.Revised, rstar.Original, rstar.OriginalDoubles} {
 		s := startServer(t, server.Options{Strategy: by, Collections: []string{"second"}})
 		want, err := rstar.New(rstar.Options{Strategy: by})
 		if err != nil {
@@ -48,11 +48,11 @@ func TestServerStrategy(t *testing.T) {
 		}
 		shapes[by] = want.Stats().Nodes
 	}
-	if slices.Equal(shapes[0], shapes[1]) {
+	if slices.Equal(shapes[rstar.Revised], shapes[rstar.Original]) {
 		t.Errorf("both strategies make %v nodes: these objects tell nothing", shapes[0])
 	}
 	if _, err := server.NewServer(server.Options{Strategy: 7, Logger: quiet()}); !errors.Is(err, model.ErrOption) ||
-		!strings.Contains(err.Error(), "Strategy is 7, want Revised (0) or Original (1)") {
+		!strings.Contains(err.Error(), "Strategy is 7, want Revised (0), Original (1) or OriginalDoubles (2)") {
 		t.Errorf("strategy 7: %v", err)
 	}
 }

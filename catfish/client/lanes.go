@@ -138,7 +138,7 @@ func (c *connection) dialWorker(s *session, worker int) (caller, error) {
 // dialRing dials the session's server, with a hello.
 func (c *connection) dialRing(ctx context.Context, s *session, hello []byte) (*fastmsg.Caller, error) {
 	fc, err := fastmsg.Dial(ctx, s.dev, s.addr, fastmsg.CallerConfig{
-		RingBytes: c.opts.RingBytes, Hello: wire.AddTicket(hello, s.hello.Ticket), InMemory: c.scheme.InMemory,
+		RingBytes: c.opts.RingBytes, Hello: wire.AddTicket(hello, s.hello.Ticket), InMemory: c.scheme.InMemory, Placed: c.scheme.Placed,
 		Fetch: c.scheme.Fetch, FetchCounts: &c.counters.fetched,
 		FetchBytes: c.opts.FetchBytes, FetchRetries: c.opts.FetchRetries, FetchAlways: c.opts.FetchAlways,
 	})

@@ -2,6 +2,7 @@ package client
 
 import (
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -91,6 +92,7 @@ type path struct {
 	name      string
 	transport string
 	policy    string
+	pointers  string // Options.Pointers
 	wrap      func(rdma.Device) rdma.Device
 }
 
@@ -113,9 +115,12 @@ func pollingPaths() []path {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}
 	}
+	if runtime.GOARCH == "amd64" { // where shm has the order that it needs
+		ps = append(ps, path{name: "shm/farm", transport: "shm", policy: "farm"})
+	}
 	return ps
 }
 
 func (p path) options() Options {
-	return WithHooks(Options{Transport: p.transport, Policy: p.policy, DialTimeout: 10 * time.Second}, func(h *wire.ClientHooks) { h.Wrap = p.wrap })
+	return WithHooks(Options{Transport: p.transport, Policy: p.policy, Pointers: p.pointers, DialTimeout: 10 * time.Second}, func(h *wire.ClientHooks) { h.Wrap = p.wrap })
 }

@@ -79,12 +79,29 @@ type Options struct {
 	// policies that are made for a cache (offload-cached, cost), none with the
 	// paper's or a Custom one. Negative: none.
 	CacheBytes int64
+	// Pointers says where kept references of records come from: "lookups" (or empty) that the
+	// client makes by reading the key index; or "answers", as in HydraDB (section 4.2.2): a
+	// Get of a key without one is a message to the server, whatever the policy chooses, and the answer
+	// brings a reference and a lease of 1 to 64 s, which is the longer the more Gets ask for it.
+	// Records younger than a second are kept, too. Features are not concerned, and over tcp
+	// nothing is kept. A member of a group that may not be read gives no leases; an older server
+	// does not know them: then Gets fail with ErrVersionMismatch. "answers" needs a cache:
+	// CacheBytes, or a policy that has one.
+	Pointers string
 	// TrustCache uses cached nodes for up to one heartbeat interval without
 	// validating them. It saves reads, and gives up a promise: a search may
 	// miss an object that was inserted, or moved to its place, less than
 	// that interval before the search began. Objects that were in place for
 	// longer are found, once.
 	TrustCache bool
+	// SharedPointers is a file by which the processes of one user on a machine keep together where
+	// records are, and their leases: what a client has looked up takes clients of the others one read
+	// (HydraDB, section 4.2.4). The first one makes it, of CacheBytes; it is of all servers and
+	// collections. "auto" is catfish-pointers in $XDG_RUNTIME_DIR; empty: only clients of
+	// one process keep them together. Dial fails with ErrOption if the file is of another user, of a mode wider than
+	// 0600, or of another version. Share it with no process that you would not let write
+	// these collections (docs/security.md). Linux.
+	SharedPointers string
 	// FetchBytes is how much a first read of an answer brings with policy fetch, in whole lines
 	// of 64 bytes, at most 16 KiB: RFP's F. 0: the client follows the sizes of its answers. `catfish
 	// bench rfp --calibrate` computes one.
@@ -142,6 +159,9 @@ func (o *Options) validate() error {
 	}
 	if o.ReadFrom != "" && o.ReadFrom != readFromPrimary && o.ReadFrom != readFromAny {
 		return fmt.Errorf("%w: ReadFrom %q, want %s or %s", model.ErrOption, o.ReadFrom, readFromPrimary, readFromAny)
+	}
+	if o.Pointers != "" && o.Pointers != PointersLookups && o.Pointers != PointersAnswers {
+		return fmt.Errorf("%w: Pointers %q, want %s or %s", model.ErrOption, o.Pointers, PointersLookups, PointersAnswers)
 	}
 	if err := wire.CheckFind(o.Collection); err != nil {
 		return err

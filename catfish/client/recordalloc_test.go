@@ -26,8 +26,9 @@ func testRecordsDoNotAllocate(t *testing.T, o server.Options) {
 	for i := range 20 {
 		keys = append(keys, testKey(i))
 	}
-	for _, policy := range []string{"fast", "offload", "offload-cached"} {
-		r := dialRecords(t, s, Options{Transport: model.TransportSHM, Policy: policy})
+	for _, p := range []path{{policy: "fast"}, {policy: "offload"}, {policy: "offload-cached"}, {policy: "offload-cached", pointers: PointersAnswers}} {
+		p.transport = model.TransportSHM
+		r := dialRecords(t, s, p.options())
 		if _, err := r.Put(ctx, rec, kv.Condition{}); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func testRecordsDoNotAllocate(t *testing.T, o server.Options) {
 				})
 			}
 			if n >= 1 {
-				t.Errorf("%s, %s: %v allocations", policy, name, n)
+				t.Errorf("%s %s, %s: %v allocations", p.policy, p.pointers, name, n)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // getQuery is a Get or GetMany of up to maxKeys keys, by either path. Pooled.
 //
 // By offloading, a key whose reference this process keeps takes one read; other
-// keys take a lookup. Records that cannot be read so, because they are too long or
+// keys take a lookup, or a message that brings the reference (recordlease.go). Records that cannot be read so, because they are too long or
 // change too quickly, are asked for by fast messaging afterwards.
 type getQuery struct {
 	read
@@ -31,7 +31,9 @@ type getQuery struct {
 	hashes  []uint64
 	kept    []records.Kept // from the pointer cache
 	answers []records.Answer
-	left    []int // keys that have no answer yet
+	left    []int         // keys that have no answer yet
+	asks    bool          // messages ask for leases
+	sent    time.Duration // when the present message was sent
 
 	sharded shardedGet // of a divided collection
 	part    shardGet   // if this is the Get of one shard
@@ -95,6 +97,9 @@ func (g *getQuery) once(ctx context.Context, c *Client, s *session) error {
 // onceOpen is once for an open collection: the one that has the keys.
 func (g *getQuery) onceOpen(ctx context.Context, c *Client, s *session) error {
 	g.leaveAll()
+	if err := g.asksLeases(c, s); err != nil {
+		return err
+	}
 	return c.byPath(ctx, s, g)
 }
 
@@ -105,20 +110,28 @@ func (g *getQuery) Estimate(*Estimate) bool { return false }
 
 // offload reads the records that it can, and leaves the other keys in g.left.
 func (g *getQuery) offload(ctx context.Context, c *Client, s *session) (left int, err error) {
+	at := g.open.records
+	kept := g.lookUpKept(at)
+	if g.asks && !anyKept(kept) {
+		return len(g.left), nil
+	}
 	u, err := s.recordChannels.get(ctx)
 	if err != nil {
 		return len(g.left), err
 	}
 	defer s.recordChannels.put(u)
 	g.explain.step("get a read channel")
-	r, at := u.(*recordReader), g.open.records
+	r := u.(*recordReader)
 	r.clock = at.clock
-	kept := g.lookUpKept(at)
 	for len(g.answers) < len(g.keys) {
 		g.answers = append(g.answers, records.Answer{})
 	}
 	answers := g.answers[:len(g.keys)]
-	err = r.GetKept(ctx, &at.m, g.keys, kept, answers)
+	if g.asks {
+		err = r.GetOnlyKept(ctx, &at.m, g.keys, kept, answers)
+	} else {
+		err = r.GetKept(ctx, &at.m, g.keys, kept, answers)
+	}
 	st := r.Stats()
 	g.count(c, &st)
 	if err == nil {
@@ -212,7 +225,12 @@ func (g *getQuery) messageSome(ctx context.Context, c *Client, s *session) (err 
 		g.req = wire.AppendKey(g.req, g.keys[i])
 		n++
 	}
-	wire.PutArgument(g.req, uint32(n))
+	arg := uint32(n)
+	if g.asks {
+		arg |= wire.WithLeases
+	}
+	wire.PutArgument(g.req, arg)
+	g.sent = wire.Monotonic()
 	if err := g.ask(ctx, c, s, kind); err != nil {
 		return err
 	}
@@ -237,6 +255,12 @@ func (g *getQuery) takeAnswer(b []byte, n int) error {
 			}
 			left = append(left, i)
 			continue
+		}
+		if f.Lease > 0 {
+			var err error
+			if b, err = g.keepLease(i, f.Lease, b); err != nil {
+				return err
+			}
 		}
 		if uint64(f.ValueBytes) > uint64(len(b)) {
 			return fmt.Errorf("%w: value of %d bytes, %d are left of the answer", model.ErrProtocol, f.ValueBytes, len(b))

@@ -20,7 +20,7 @@ import (
 // recordsAt is where the records of a collection are, as far as a session knows.
 type recordsAt struct {
 	m        records.Map
-	pointers *records.Pointers // references that clients of this process keep; nil: none
+	pointers *records.Pointers // references that clients keep together; nil: none
 	leave    func()            // stops sharing pointers
 	clock    time.Duration     // the server's clock minus monotonic
 }
@@ -86,6 +86,7 @@ func (s *session) openedRecords(name string, r *wire.OpenRecords, f *wire.OpenFe
 		at.pointers, at.leave = s.shared.pointers.Share(records.PointersKey{
 			Addr: s.cacheKey.Addr, BootID: s.hello.BootID, Collection: r.Coll,
 			Bytes: max(s.cacheKey.Bytes/int64(max(r.Shard.Of, 1)), 1), // for a shard: its share
+			File:  s.pointers,
 		})
 		s.startRenewals()
 	}

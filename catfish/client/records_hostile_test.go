@@ -5,12 +5,14 @@ import (
 	"errors"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/kv"
+	"github.com/catfish-index/catfish/internal/kv/remote"
 	"github.com/catfish-index/catfish/internal/record"
 	"github.com/catfish-index/catfish/internal/wire"
 )
@@ -39,6 +41,8 @@ func TestHostileRecordRequests(t *testing.T) {
 			{wire.KindGet, head(1), model.ErrProtocol},
 			{wire.KindGet, wire.AppendKey(head(wire.MaxKeys+1), []byte("k")), model.ErrProtocol},
 			{wire.KindGet, wire.AppendKey(head(math.MaxUint32), []byte("k")), model.ErrProtocol},
+			{wire.KindGet, head(wire.WithLeases), model.ErrProtocol},
+			{wire.KindGet, head(1 | wire.WithLeases), model.ErrProtocol},
 			{wire.KindGet, append(head(1), 255, 255, 'k'), model.ErrProtocol},
 			{wire.KindGet, append(wire.AppendKey(head(1), []byte("k")), 0), model.ErrProtocol},
 			{wire.KindGet, wire.AppendKey(wire.AppendHead(nil, 0, 1), []byte("k")), model.ErrKind},
@@ -105,6 +109,8 @@ func TestHostileRecordRequests(t *testing.T) {
 func FuzzRecordAnswers(f *testing.F) {
 	one := wire.Found{Revision: 1, ValueBytes: 2}
 	f.Add(append(one.Append(nil), "ab"...))
+	leased := wire.Found{Revision: 1, ValueBytes: 2, Lease: 5 * time.Second, Ref: 1<<40 | 1}
+	f.Add(append(leased.Append(nil), "ab"...))
 	f.Add((&wire.OpenRecords{Coll: 1, Seed: 3}).Append(nil))
 	f.Add((&wire.OpenRecords{Coll: 1, Seed: 3, Shard: wire.ShardAt{Seed: 5, Of: 4, Number: 3, Workers: 2}}).Append(nil))
 	scan := wire.AppendCursor(nil, cuckoo.Cursor{Next: 3, Log2: 4})
@@ -121,7 +127,9 @@ func FuzzRecordAnswers(f *testing.F) {
 			}
 		}
 		for n := 1; n < 4; n++ {
-			g := &getQuery{records: make([]model.Record, n), read: read{open: &openSlab{records: &recordsAt{}}}}
+			at := &recordsAt{pointers: remote.NewPointers(1 << 10)}
+			at.m.Space.Bytes = 1 << (10 * n)
+			g := &getQuery{records: make([]model.Record, n), asks: n > 1, read: read{open: &openSlab{records: at}}}
 			for i := range n {
 				g.keys, g.left = append(g.keys, []byte("k")), append(g.left, i)
 			}

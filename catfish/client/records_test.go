@@ -26,6 +26,9 @@ func kvPaths() []path {
 		for _, p := range []string{"fast", "fetch", "offload-single", "offload", "offload-cached", "paper", "default"} {
 			ps = append(ps, path{name: tr + "/" + p, transport: tr, policy: p})
 		}
+		for _, p := range []string{"offload-cached", "default"} {
+			ps = append(ps, path{name: tr + "/" + p + "/answers", transport: tr, policy: p, pointers: PointersAnswers})
+		}
 	}
 	return ps
 }

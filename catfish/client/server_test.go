@@ -291,7 +291,7 @@ func TestBadOptions(t *testing.T) {
 	}
 	for _, c := range []server.Options{
 		{Workers: -1}, {Workers: 1, WorkerPerConnection: true}, {HeartbeatInterval: time.Microsecond}, {Transports: []string{"ib"}},
-		{Collections: []string{""}}, {NodeBytes: 1000}, {SlabBytes: 10}, {Strategy: 2}, {Strategy: -1},
+		{Collections: []string{""}}, {NodeBytes: 1000}, {SlabBytes: 10}, {Strategy: 3}, {Strategy: -1},
 	} {
 		c.Logger = quiet()
 		if srv, err := server.NewServer(c); err == nil {

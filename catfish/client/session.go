@@ -12,6 +12,7 @@ import (
 	"github.com/catfish-index/catfish/fastmsg"
 	"github.com/catfish-index/catfish/heartbeat"
 	"github.com/catfish-index/catfish/internal/feature"
+	records "github.com/catfish-index/catfish/internal/kv/remote"
 	"github.com/catfish-index/catfish/internal/rdma"
 	"github.com/catfish-index/catfish/internal/rstar/remote"
 	"github.com/catfish-index/catfish/internal/wire"
@@ -40,12 +41,13 @@ type session struct {
 	shared    *Shared
 	restart   *restartCheck   // the restart check; nil: none
 	cacheKey  remote.CacheKey // of this session's caches, except the collection
-	trust     time.Duration   // slab.Trust
-	lease     *memberLease    // nil: the server is in no group
-	calls     *calls          // nil: the server is in no group
-	epochs    *epochs         // nil: there is one group
-	inSync    bool            // it is read as a secondary, too
-	caughtUp  atomic.Uint64   // what it shows (readfrom.go)
+	pointers  *records.PointerFile
+	trust     time.Duration // slab.Trust
+	lease     *memberLease  // nil: the server is in no group
+	calls     *calls        // nil: the server is in no group
+	epochs    *epochs       // nil: there is one group
+	inSync    bool          // it is read as a secondary, too
+	caughtUp  atomic.Uint64 // what it shows (readfrom.go)
 
 	last     atomic.Pointer[openSlab] // the last one that open returned
 	mu       sync.Mutex
@@ -212,7 +214,7 @@ func (c *connection) connectBy(ctx context.Context, server string, h wire.Hello,
 		server: server, hello: h, transport: ch.Transport, reason: ch.Reason, fabric: ch.Fabric,
 		slabs: make(map[string]*openSlab), left: make(chan struct{}), uploads: newUploadNumbers(), window: c.opts.Window, shared: c.opts.Shared,
 		nameLease: c.opts.hooks.NameLease,
-		cacheKey:  remote.CacheKey{Addr: server, BootID: h.BootID, Bytes: c.cacheBytes()},
+		cacheKey:  remote.CacheKey{Addr: server, BootID: h.BootID, Bytes: c.cacheBytes()}, pointers: c.pointers,
 	}
 	if c.opts.TrustCache {
 		s.trust = c.opts.HeartbeatInterval

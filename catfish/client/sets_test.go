@@ -1,6 +1,7 @@
 package client
 
 import (
+	"sync"
 	"testing"
 
 	"github.com/catfish-index/catfish/datasets"
@@ -20,7 +21,9 @@ type exactGroup struct {
 	seeds []uint64
 }
 
-func exactSets() []exactSet {
+// exactSets are the data sets of tests, which share them and only read them: what is read
+// of andorra.osm.pbf takes longer than most tests.
+var exactSets = sync.OnceValue(func() []exactSet {
 	every := make([]uint64, min(*exactSeeds, seeds))
 	for i := range every {
 		every[i] = uint64(i)
@@ -35,7 +38,7 @@ func exactSets() []exactSet {
 		sets[3].groups = append(sets[3].groups, exactGroup{mustCollect(datasets.Rea02Like(20_000, seed)), []uint64{seed}})
 	}
 	return sets
-}
+})
 
 func mustOpen(spec string) *datasets.Source {
 	s, err := datasets.Open(spec, datasets.Options{})

@@ -5,6 +5,7 @@ import (
 	records "github.com/catfish-index/catfish/internal/kv/remote"
 	"github.com/catfish-index/catfish/internal/policy"
 	"github.com/catfish-index/catfish/internal/rstar/remote"
+	"github.com/catfish-index/catfish/offload"
 )
 
 // Shared is what clients have in common. The nodes that one client has read and
@@ -17,6 +18,8 @@ type Shared struct {
 	devices  sharedDevices
 	channels channelPools
 	pointers records.PointerCaches
+
+	pointerFiles offload.Shared[string, pointerFile] // by path
 }
 
 // processShared is for all clients that name no other.

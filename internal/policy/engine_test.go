@@ -277,7 +277,7 @@ func TestSchemes(t *testing.T) {
 			offloaded += int(runs[0][i])
 		}
 		switch sch.Name {
-		case "tcp", "fast", "fetch", "fast-polling", "fast-polling-cq":
+		case "tcp", "fast", "fetch", "fast-polling", "farm", "fast-polling-cq":
 			if offloaded != 0 {
 				t.Errorf("%s offloaded %d searches", name, offloaded)
 			}

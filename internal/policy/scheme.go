@@ -21,6 +21,9 @@ type Scheme struct {
 	// InMemory, with Poll: requests are plain RDMA Writes, and workers look at
 	// the ring's memory, not at a completion queue.
 	InMemory bool
+	// Placed, with Poll: a request is one RDMA Write, an answer another, and both sides
+	// look at the messages themselves. Over shm only.
+	Placed bool
 	// Fetch: clients fetch the answers to their messages where that is faster, and
 	// the server posts none (RFP).
 	Fetch bool
@@ -37,8 +40,10 @@ func always(name string, p Path) func(uint64, *Group, Backoff) Policy {
 
 var schemes = []Scheme{
 	{Name: "tcp", Doc: "plain sockets, the paper's base line", TCP: true, New: always("tcp", FastMessaging)},
-	{Name: "fast-polling", Doc: "fast messaging, server workers poll the rings' memory (figure 6a; FaRM's)", Poll: true, InMemory: true,
+	{Name: "fast-polling", Doc: "fast messaging, server workers poll a word of memory", Poll: true, InMemory: true,
 		New: always("fast-polling", FastMessaging)},
+	{Name: "farm", Doc: "fast messaging, both sides poll the messages in their rings (figure 6a; FaRM's); over shm", Poll: true, Placed: true,
+		New: always("farm", FastMessaging)},
 	{Name: "fast-polling-cq", Doc: "fast messaging, server workers poll completion queues", Poll: true,
 		New: always("fast-polling-cq", FastMessaging)},
 	{Name: "fast", Doc: "fast messaging, event-driven server", New: always("fast", FastMessaging)},
