@@ -100,11 +100,12 @@ test-measuring: ## tests of what measures, which make test leaves out
 # many random histories, all sequences of writes of a small table, all seeds of data
 # sets, large worlds of replicas.
 .PHONY: test-long
-test-long: ## test with more cases, for ten minutes
+test-long: ## test with more cases, for a quarter of an hour
 	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Histories|Explore' ./rstar -args -seeds 4
 	CGO_ENABLED=0 $(GOTEST) -run Exhaustive ./internal/cuckoo -args -every 1
+	CGO_ENABLED=0 $(GOTEST) -run 'Explore$$' ./internal/record -args -long
 	CGO_ENABLED=0 $(GOTEST) -run 'TestDamage$$' ./internal/store/disk -args -damages 1000
-	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish/client -args -seeds 10 -stops 10 -kills 20
+	CGO_ENABLED=0 $(GOTEST) -timeout 1h -run 'Exact$$|Stopped|Killed' ./catfish/client -args -seeds 10 -stops 10 -lease-stops 200 -kills 20
 	CGO_ENABLED=0 $(GOTEST) -run UploadOfBad ./internal/web -args -bad 1000000
 	CGO_ENABLED=0 $(GOTEST) -timeout 2h -run 'Explore$$|Walk' ./internal/replica -args -long -walks 60000
 	cd coordinator && CGO_ENABLED=0 $(GOTEST) -timeout 1h -run NoStale . -args -stalls 50
@@ -127,12 +128,12 @@ test-httppeers: build ## test bench/peers/httppeers with its servers (needs wrk,
 
 # Simulations, the explorer, readers of files and some other tests have one
 # goroutine, or one caller who copies megabytes; what the commands do is tested under the detector in the packages
-# that do it, and what benchmarks share in ./bench. The server that is attacked is
-# another process, without the detector.
-ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|Damage|EachWriteFails|StoreEachWriteFails|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$|PausesWithin|WatchInSteps|FeatureCrossing180|SearchReportsHeldBytes|Sample$$|KeptRecords$$|LargeFeatures$$|KeptValuesInParts|SlabGrows|LargeValues$$|PlansAreAlgorithm1|IntervalChangesNothing|DraftsInFragments|CompactLong|Draft$$|Full$$
+# that do it, and what benchmarks share in ./bench. A server that is attacked or killed, and a
+# client that is stopped, are other processes: their tests wait for most of their time.
+ONE_GOROUTINE := Explore|Cost|Degenerate|SlidingWindow|DuplicatesStayFast|Reframed|Selective|Exhaustive|ForestExact|Disagreement|Model$$|Mutants$$|BrowseDropsDead|SearchManySome|PublishOrder|Interleavings|NearestFirst|NearestSome|ScanAmongMoves|Fragmentation|NoSpaceIsLost|MapAgainstModel|PointersZipf|Damage|(|Store|Boxes|Records)EachWriteFails|OriginalDoubles|Plants$$|PageOfLargeFeatures|UploadOfBadFeatures|Stopped(Lease|Reader)|Killed(Boxes|Store)|CollectionAgainstModel|Exact$$|Grow$$|GrowHook$$|PausesWithin|WatchInSteps|FeatureCrossing180|SearchReportsHeldBytes|Sample$$|KeptRecords$$|LargeFeatures$$|KeptValuesInParts|SlabGrows|LargeValues$$|PlansAreAlgorithm1|IntervalChangesNothing|DraftsInFragments|CompactLong|Draft$$|Full$$
 .PHONY: race
 race: ## test what is concurrent under the race detector (needs gcc)
-	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^Test($(ONE_GOROUTINE))' \
+	CGO_ENABLED=1 $(GOTEST) -race -timeout 30m -skip '^(FuzzHistory|Test($(ONE_GOROUTINE)))' \
 		./rstar ./catfish/client $$($(GO) list ./... | grep -Ev '/(datasets|internal/(ycsb|places|cli|feature|placement|replica|replica/(journal|lane|link)|web/cql2|names|status)|cmd/catfish)$$')
 
 .PHONY: race-bench
@@ -193,24 +194,30 @@ build-ofi: ## build bin/catfish-ofi and its bench, with RDMA (needs libfabric-de
 
 # Over libfabric's tcp, natively. The address sanitizer finds what the C
 # side leaks, or touches after it was freed.
-OFI_PKGS := ./internal/rdma/ofi ./internal/rdmaprobe ./internal/readtest ./fastmsg ./catfish/... ./internal/cli $(READERS)
+# Linted are the packages with most files for the tag; two others have a test file, which vet reads.
+OFI_PKGS := ./internal/rdma/ofi ./internal/rdmaprobe ./internal/readtest ./internal/catfishtest ./fastmsg
 
 # What cgo makes of a file names the file's directory. Trimmed, two checkouts share it
 # in Go's cache, and the linter looks for the other's files.
-test-ofi test-rdma: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
+test-ofi test-rdma test-rdma-long: export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS))
 
 # Only these have files for the tag. What depends on data and not on the transport
 # `make test` has whole: the library's tests are the short ones.
 .PHONY: test-ofi
 test-ofi: $(TOOLS) ## lint and test with libfabric (needs what build-ofi needs)
 	CGO_ENABLED=1 $(BIN)/golangci-lint run --build-tags ofi $(OFI_PKGS)
+	CGO_ENABLED=1 $(GO) vet -tags ofi ./catfish/client ./internal/cli
 	CGO_ENABLED=1 $(GOTEST) -short -tags ofi ./catfish/client ./catfish/server ./fastmsg ./internal/rdmaprobe $(READERS)
 	CGO_ENABLED=1 $(GOTEST) -tags ofi -run Fabric ./internal/cli
 	CGO_ENABLED=1 $(GOTEST) -race -tags ofi ./internal/rdma/ofi
 	CGO_ENABLED=1 $(GOTEST) -asan -tags ofi ./internal/rdma/ofi
 
 .PHONY: test-rdma
-test-rdma: ## test over libfabric's verbs in a small virtual machine
+test-rdma: ## test devices and messages over libfabric's verbs in a small virtual machine
+	STAGES="$${STAGES:-conformance messages processes}" GO='$(GO)' tools/rdmavm/test.sh
+
+.PHONY: test-rdma-long
+test-rdma-long: ## the same, and the library's histories and reads of records: a quarter of an hour
 	GO='$(GO)' tools/rdmavm/test.sh
 
 .PHONY: test-geos
@@ -236,8 +243,12 @@ test-qgis: build ## test HTTP with QGIS (needs python3-qgis, which is large)
 	cd test && CGO_ENABLED=0 $(GOTEST) -count=1 -tags clients,qgis -run QGIS ./webclients
 
 .PHONY: test-arm64
-test-arm64: ## build for arm64, test scans by NEON, emulated
+test-arm64: ## test scans by NEON, emulated
 	GO='$(GO)' tools/arm64.sh
+
+.PHONY: build-arm64
+build-arm64: ## compile all programs for arm64, which takes minutes
+	for m in . bench coordinator; do (cd $$m && GOARCH=arm64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/...) || exit 1; done
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target of PKGS for FUZZTIME (default 10s)
@@ -340,7 +351,7 @@ bench-quick: build $(TOOLS) ## every command of docs/research/benchmarks.md, too
 
 # What takes long or measures, and CI does not run. It goes on after a failure, and
 # its last lines are a page with the result of each.
-NIGHTLY ?= race-bench alerts helm test-long test-measuring test-docs-long paper-quick bench-quick attack rounds
+NIGHTLY ?= build-arm64 test-rdma-long race-bench alerts helm test-long test-measuring test-docs-long paper-quick bench-quick attack rounds
 .PHONY: nightly
 nightly: ## what CI leaves out because it measures or takes long: a page with each result
 	MAKE='$(MAKE)' tools/nightly.sh $(NIGHTLY)
@@ -399,7 +410,10 @@ alerts: ## check the alerts of deploy/prometheus, and when those of groups fire
 	$(PROMTOOL) check rules deploy/prometheus/alerts.yml
 	$(PROMTOOL) test rules deploy/prometheus/alerts_test.yml
 
+# Without cgo, as the tests: the linter needs all dependencies compiled, and those that
+# import package net would be compiled once more. No file here needs cgo without a tag.
 .PHONY: lint
+lint: export CGO_ENABLED := 0
 lint: $(TOOLS) ## gofmt, golangci-lint, buf, generated code is fresh, imports run downwards, plain words, promised names
 	@bad=$$($(GO_FILES) | xargs -r gofmt -l); \
 		test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }

@@ -2,7 +2,8 @@
 // heartbeat is a small message of fixed size. RDMA Write puts it into a slot
 // in each client's memory, where it replaces the previous one, read or not.
 // The paper (section IV-A) sends heartbeats over the response ring; a slot
-// has the advantage that a full ring cannot delay them.
+// has the advantage that a full ring cannot delay them. A connection may also
+// bring them itself (Rider), as messages in that ring or with answers.
 //
 //	Monitor  measures the load; one per server
 //	Sender   encodes heartbeats and posts them to the clients of one
