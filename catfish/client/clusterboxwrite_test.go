@@ -3,7 +3,9 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -172,8 +174,7 @@ func TestGroupsTakeTheirOwnBoxes(t *testing.T) {
 // Groups that do not have an area are not needed for a search of it.
 func TestSearchesOfBoxesWhileAGroupIsDown(t *testing.T) {
 	k, c := halves(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	west, east := squareAt(-3, 0.5, 1), squareAt(3, 0.5, 1)
 	for i, r := range []rstar.Rect{west, east} {
 		if err := c.Insert(ctx, r, uint64(i)); err != nil {
@@ -197,4 +198,41 @@ func TestSearchesOfBoxesWhileAGroupIsDown(t *testing.T) {
 	if _, err := c.Search(soon, world); err == nil {
 		t.Error("a search without a group that has a part")
 	}
+}
+
+// A write to several groups may have been done if that is not known of one of them, although
+// another one was never reached, and failed before.
+func TestUnknownOutcomeOfOneGroup(t *testing.T) {
+	k := startCluster(t, "a", "b")
+	c := k.dial(t, k.addr(0), Options{DialTimeout: time.Second})
+	ctx := t.Context()
+	if err := c.CreateFeatures(ctx, testFeatures, model.FeaturesOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f, v := features(t, c), c.conn.cluster.view.Load()
+	var all []model.Feature // of both groups
+	for i, of := 0, map[int]bool{}; len(of) < 2; i++ {
+		all = append(all, model.Feature{ID: fmt.Sprint(i)})
+		of[int(v.of(fmt.Append(nil, i)))] = true
+	}
+	if _, err := f.PutMany(ctx, all); err != nil {
+		t.Fatal(err)
+	}
+	k.groups[1].s.Close()
+	k.groups[0].s.PauseWorkers()
+	defer k.groups[0].s.ResumeWorkers()
+	var under sync.WaitGroup // Each waits for a second until the group that is down counts as such.
+	for what, write := range map[string]func(ctx context.Context) error{
+		"put":    func(ctx context.Context) error { _, err := f.PutMany(ctx, all); return err },
+		"delete": func(ctx context.Context) error { _, err := f.DeleteWhere(ctx, model.FeatureQuery{}); return err },
+	} {
+		under.Go(func() {
+			soon, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			if err := write(soon); !errors.Is(err, model.ErrUnknownOutcome) || RetrySafe(err) {
+				t.Errorf("%s: %v, safe to repeat: %v", what, err, RetrySafe(err))
+			}
+		})
+	}
+	under.Wait()
 }

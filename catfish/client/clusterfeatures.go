@@ -51,9 +51,7 @@ func (r *clusterFeatures) Put(ctx context.Context, fs []model.Feature, cond kv.C
 				mu.Lock()
 				defer mu.Unlock()
 				done, again = done+settled, append(again, moved...)
-				if failed == nil {
-					failed = err
-				}
+				failed = lessSafe(failed, err)
 			})
 		}
 		under.Wait()

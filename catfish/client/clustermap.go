@@ -125,12 +125,13 @@ func (v *view) every() (l []int) {
 }
 
 // askAll asks groups at the same time: do is called with the number in groups. The first error
-// cancels the other calls, if they only read.
+// cancels the other calls, if they only read, and is returned; of writes, one that may have
+// been done is returned before others.
 func (k *cluster) askAll(ctx context.Context, v *view, groups []int, reads bool, do func(ctx context.Context, n int, c *connection) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var under sync.WaitGroup
-	var once sync.Once
+	var mu sync.Mutex
 	var first error
 	one := func(n, g int) {
 		c, err := k.conn(ctx, v, g)
@@ -140,12 +141,14 @@ func (k *cluster) askAll(ctx context.Context, v *view, groups []int, reads bool,
 		if err == nil {
 			return
 		}
-		once.Do(func() {
-			first = groupError(v.names[g], err)
-			if reads {
-				cancel()
-			}
-		})
+		mu.Lock()
+		defer mu.Unlock()
+		if first == nil || !reads {
+			first = lessSafe(first, groupError(v.names[g], err))
+		}
+		if reads {
+			cancel()
+		}
 	}
 	if len(groups) == 1 {
 		one(0, groups[0])
@@ -157,6 +160,15 @@ func (k *cluster) askAll(ctx context.Context, v *view, groups []int, reads bool,
 	under.Wait()
 	if first == nil && !k.stands(v) {
 		return errOldMap
+	}
+	return first
+}
+
+// lessSafe returns the first of two errors of a write to several groups, unless only the second
+// says that something may have been done.
+func lessSafe(first, next error) error {
+	if first == nil || next != nil && RetrySafe(first) && !RetrySafe(next) {
+		return next
 	}
 	return first
 }

@@ -76,7 +76,7 @@ func TestLearn(t *testing.T) {
 
 // A request that is refused is made again by the next map; one with an unknown outcome is not.
 func TestByMap(t *testing.T) {
-	k := lonely(t, 100*time.Millisecond)
+	k := lonely(t, time.Minute)
 	tries := 0
 	err := k.byMap(t.Context(), func(v *view) error {
 		if tries++; v.epoch == 1 {
@@ -97,7 +97,7 @@ func TestByMap(t *testing.T) {
 		t.Errorf("%d tries, %v", tries, err)
 	}
 	began := time.Now()
-	err = k.byMap(t.Context(), func(*view) error { return model.ErrMoved })
+	err = lonely(t, 100*time.Millisecond).byMap(t.Context(), func(*view) error { return model.ErrMoved })
 	if !errors.Is(err, model.ErrMoved) || time.Since(began) < 100*time.Millisecond {
 		t.Errorf("groups that never agree: %v after %v", err, time.Since(began))
 	}
