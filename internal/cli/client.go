@@ -26,6 +26,7 @@ type clientFlags struct {
 	json                                  bool
 	keyFile                               string
 	readFrom                              string
+	pointers, sharedPointers              string
 }
 
 func (f *clientFlags) register(c *cobra.Command) {
@@ -95,7 +96,7 @@ func (f *clientFlags) dial(ctx context.Context, a *App) (*catfish.Client, error)
 			Key:       key,
 			Transport: f.transport, Fabric: f.fabric, Policy: scheme, Collection: f.collection,
 			DialTimeout: f.dialTimeout, Logger: a.logger(),
-			CacheBytes: f.cacheBytes, ReadFrom: f.readFrom, TrustCache: f.trustCache, Backoff: f.backoff,
+			CacheBytes: f.cacheBytes, SharedPointers: f.sharedPointers, Pointers: f.pointers, ReadFrom: f.readFrom, TrustCache: f.trustCache, Backoff: f.backoff,
 		})
 		return err
 	})

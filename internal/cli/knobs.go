@@ -53,8 +53,9 @@ func CheckBackoff(fs *pflag.FlagSet, b policy.Backoff, schemes ...string) error 
 // StrategyFlag is a flag of commands that start a server.
 func StrategyFlag(c *cobra.Command, s *rstar.Strategy) {
 	c.Flags().Var((*strategyValue)(s), "strategy",
-		"how the tree inserts and splits: original (R*-tree of 1990, the paper's) or revised (of 2009)")
-	Complete(c, "strategy", rstar.Original.String(), rstar.Revised.String())
+		"how the tree inserts and splits: revised (R*-tree of 2009), original (of 1990, the paper's), or original-doubles"+
+			" (the same, with no more children in an inner node than objects in a leaf, as where boxes are doubles)")
+	Complete(c, "strategy", rstar.Strategies()...)
 }
 
 // strategyValue is a pflag.Value.

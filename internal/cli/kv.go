@@ -89,6 +89,9 @@ func recordJSON(r catfish.Record) kvJSON {
 	return j
 }
 
+// SharedPointersUsage is the help of --shared-pointers.
+const SharedPointersUsage = "file by which this user's processes keep together where records are; auto: catfish-pointers in $XDG_RUNTIME_DIR"
+
 func newKVGet(a *App) *cobra.Command {
 	var f kvFlags
 	var explain, raw bool
@@ -143,6 +146,9 @@ else, no line end either.`,
 	}
 	f.register(c)
 	f.registerSearch(c)
+	c.Flags().StringVar(&f.pointers, "pointers", "", "where kept references come from: lookups (empty), or answers: a get by message asks for a lease, and so makes the key popular")
+	Complete(c, "pointers", catfish.PointersLookups, catfish.PointersAnswers)
+	c.Flags().StringVar(&f.sharedPointers, "shared-pointers", "", SharedPointersUsage)
 	c.Flags().BoolVar(&explain, "explain", false, "tell how the key was looked up instead of its value")
 	c.Flags().BoolVar(&raw, "raw", false, "print the value of one key as it is, without a line end")
 	return c

@@ -58,10 +58,11 @@ func (f *clientFlags) noUse(scheme string) error {
 		return err
 	}
 	if sends(s) {
-		return NoUse(f.flags, with+", which never reads the tree itself", "cache-bytes", "trust-cache")
+		return FirstOf(NoUse(f.flags, with+", which never reads the tree itself", "cache-bytes", "trust-cache"),
+			NoUse(f.flags, with+", which keeps no references", "shared-pointers"))
 	}
 	if f.cacheBytes < 0 || f.cacheBytes == 0 && !s.Cached {
-		return NoUse(f.flags, "without a cache: want --cache-bytes, too", "trust-cache")
+		return NoUse(f.flags, "without a cache: want --cache-bytes, too", "trust-cache", "shared-pointers")
 	}
 	return nil
 }

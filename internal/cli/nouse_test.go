@@ -24,6 +24,8 @@ func TestNoUse(t *testing.T) {
 		"search " + query + " --policy fast --cache-bytes 65536":           "--cache-bytes does nothing with --policy fast",
 		"nearest --point 1,1 --transport tcp --trust-cache":                "--trust-cache does nothing with --policy tcp",
 		"search " + query + " --policy paper --trust-cache":                "--trust-cache does nothing without a cache",
+		"kv get a --policy fast --shared-pointers f":                       "--shared-pointers does nothing with --policy fast, which keeps no references",
+		"kv get a --policy offload --shared-pointers f":                    "--shared-pointers does nothing without a cache: want --cache-bytes",
 		"search " + query + " --cache-bytes -1 --trust-cache":              "--trust-cache does nothing without a cache",
 		"insert --id 1 " + query + " --cache-bytes 65536":                  "unknown flag: --cache-bytes",
 		"load --file uniform --threshold 0.8":                              "unknown flag: --threshold",

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/catfish-index/catfish/catfish"
+	"github.com/catfish-index/catfish/rstar"
 )
 
 // App is the state that the commands share.
@@ -110,7 +111,7 @@ func explainFlag(err error) error {
 	case "float64":
 		want = "a number"
 	case "strategy":
-		want = "original or revised"
+		want = "one of " + strings.Join(rstar.Strategies(), ", ")
 	case "bool":
 		want = "true or false"
 	}

@@ -112,6 +112,8 @@ certificates again, or logs that there is nothing to reload.`,
 			"while it polls; sets GOMAXPROCS, unless\n"+
 			"the environment does, to %d more than it is: set it to more than the clients that poll",
 			catfish.MaxConnectionWorkers, connectionProcs))
+	fs.BoolVar(&o.HeartbeatInRing, "heartbeat-in-ring", false,
+		"heartbeats are messages in the rings of answers, to all at once, as in the paper, and not Writes beside them, in groups")
 	fs.Var(byteSize{&o.SlabBytes}, "slab-bytes", "most memory of each collection, 0: --memory-limit; it costs nothing until it is used")
 	fs.IntVar(&o.NodeBytes, "node-bytes", 0, "size of a tree node in bytes, 0: default")
 	fs.Var(byteSize{&o.MemoryLimit}, "memory-limit",

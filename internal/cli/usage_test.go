@@ -97,7 +97,7 @@ func TestBadUsage(t *testing.T) {
 		{"count -1", "gen uniform --objects -1"},
 		{"--workers 2 with --worker-per-connection", "serve --workers 2 --worker-per-connection"},
 		{"--record-writes and --record-force go with --record", "serve --record-writes"},
-		{`--strategy is "best", want original or revised`, "serve --strategy best"},
+		{`--strategy is "best", want one of revised, original, original-doubles`, "serve --strategy best"},
 		{"N is -1, want 1 to 1048576", "search --policy paper --backoff-n -1 --bbox " + q},
 		{"--predictor is of paper and paper-literal, not of cost", "search --predictor mean --bbox " + q},
 		{"--threshold is of paper and paper-literal, not of tcp", "count --transport tcp --threshold 0.8 --bbox " + q},
