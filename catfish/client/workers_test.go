@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/catfish/server"
@@ -84,7 +85,7 @@ func TestPausedConnectionWorkers(t *testing.T) {
 		dialled := make(chan *Client, 1)
 		go func() {
 			opts := p.options()
-			opts.Logger = quiet()
+			opts.Logger, opts.DialTimeout = quiet(), time.Minute // The searches below may take long.
 			c, err := Dial(context.Background(), s.Addr(), opts) // sends an open
 			if err != nil {
 				t.Errorf("%s: %v", p.name, err)

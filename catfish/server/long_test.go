@@ -12,6 +12,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/rstar"
 )
 
@@ -120,7 +121,7 @@ func TestLongSearchesTogether(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 16 {
 			group.Go(func() {
-				for k := range 20 {
+				for k := range 20 / catfishtest.RaceFactor {
 					q, want := square(float64(i)*2, float64(k)*2), 1
 					if (i+k)%10 == 0 {
 						q, want = everything, n

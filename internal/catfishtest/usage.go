@@ -27,7 +27,7 @@ func UsedOf(t *testing.T, s HasStats, budget string) int64 {
 // uploads in flight do.
 func NothingHeld(t *testing.T, s HasStats) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
 		used := UsedOf(t, s, "bytes of answers")
 		if used == 0 {
 			return

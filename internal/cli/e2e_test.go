@@ -60,6 +60,11 @@ func TestSearchByEveryPolicyAndTransport(t *testing.T) {
 				if transport != "auto" && (transport == "tcp") != (policy == "tcp") {
 					continue // Refused; TestUnavailableOptionsAreRefused, TestNoUse.
 				}
+				if transport == "soft" && policy == "farm" {
+					clitest.Fail(t, ExitFailure, []string{"search", "--server", addr, "--bbox", "0.2,0.1,0.6,0.4",
+						"--policy", policy, "--transport", transport}, "soft does not")
+					continue
+				}
 				out := clitest.Succeed(t, "search", "--server", addr, "--bbox", "0.2,0.1,0.6,0.4",
 					"--policy", policy, "--transport", transport, "--json")
 				got := clitest.Decode[answerJSON](t, out)

@@ -13,11 +13,10 @@ import (
 // steps sends each step that moves come to for the first time.
 func (w *world) steps() <-chan placement.Step {
 	c := make(chan placement.Step, gone+1)
-	var seen [gone]bool
+	var seen [gone]atomic.Bool // Changes of several groups come at once.
 	w.keeper.changed = func(is *placement.Map) {
 		for _, v := range is.Moves {
-			if !seen[v.Step] {
-				seen[v.Step] = true
+			if seen[v.Step].CompareAndSwap(false, true) {
 				c <- v.Step
 			}
 		}
@@ -42,7 +41,7 @@ func (w *world) successors(side int, ends bool) string {
 			w.promote(side)
 			time.AfterFunc(groupLease, func() { was.dead.Store(true) })
 			w.log.Logger().Info("promoted", "at", step)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			if m := w.keeper.now(); len(m.Moves) > 0 || m.Epoch > 1 {
 				c.stop()
 				return fmt.Sprintf("%d steps were not seen: %+v", left, m.Moves)

@@ -5,7 +5,6 @@ package clitest
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -112,9 +111,7 @@ type Process struct {
 // Start starts the program, and kills it at the end of the test.
 func Start(t *testing.T, args ...string) *Process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Patience)
-	t.Cleanup(cancel)
-	p := &Process{Cmd: exec.CommandContext(ctx, os.Args[0], args...)}
+	p := &Process{Cmd: exec.Command(os.Args[0], args...)}
 	p.ErrOut.grown = make(chan struct{}, 1)
 	p.Cmd.Stderr = &p.ErrOut
 	out, err := p.Cmd.StdoutPipe()
@@ -168,9 +165,15 @@ func (p *Process) AwaitError(t *testing.T, text string) {
 	}
 }
 
+// impatient kills the process after Patience, unless stop is called before.
+func (p *Process) impatient() (stop func() bool) {
+	return time.AfterFunc(Patience, func() { _ = p.Cmd.Process.Kill() }).Stop
+}
+
 // Line is the next line of the output.
 func (p *Process) Line(t *testing.T) string {
 	t.Helper()
+	defer p.impatient()()
 	line, err := p.Out.ReadString('\n')
 	if err != nil {
 		_ = p.Cmd.Wait()
@@ -191,6 +194,7 @@ func (p *Process) Interrupt(t *testing.T) (rest string, code int) {
 // Wait returns the rest of the output and the exit status.
 func (p *Process) Wait(t *testing.T) (rest string, code int) {
 	t.Helper()
+	defer p.impatient()()
 	var b bytes.Buffer
 	_, _ = b.ReadFrom(p.Out)
 	err := p.Cmd.Wait()

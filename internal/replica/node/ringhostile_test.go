@@ -175,7 +175,7 @@ func TestQueuePairThatIsGivenUp(t *testing.T) {
 			if !errors.Is(err, rdma.ErrCompletion) {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("the queue pair goes on")
 			in.Stop()
 			<-ended
@@ -292,7 +292,8 @@ func TestForgedFrames(t *testing.T) {
 				if f.Term == 0 { // It would not decode.
 					f.Term, tc.ends = 0, true
 				}
-				if err := h.s.Send(f); err != nil {
+				// The member may end the lane before the Write has completed.
+				if err := h.s.Send(f); err != nil && !(tc.ends && errors.Is(err, rdma.ErrCompletion)) {
 					t.Fatalf("%s: %v", tc.name, err)
 				}
 				if tc.ends {
