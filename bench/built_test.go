@@ -119,7 +119,7 @@ func TestKnobsReachChildrenAndRows(t *testing.T) {
 	}.withDefaults()
 	var server ServerJob
 	var client ClientJob
-	again(t, cfg.serverJob("paper"), &server)
+	again(t, cfg.serverJob(), &server)
 	again(t, cfg.clientJob("paper", 0, ServerReady{}), &client)
 	if server.Strategy != rstar.Original || !server.Inserted || client.Backoff != cfg.Backoff {
 		t.Errorf("%+v\n%+v", server, client)

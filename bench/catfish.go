@@ -21,8 +21,9 @@ func StartCatfish(ctx context.Context, job ServerJob, note func(string)) (Server
 		return nil, err
 	}
 	opts := catfish.ServerOptions{
-		Listen: job.Listen, Polling: job.Polling, WorkerPerConnection: job.WorkerPerConnection,
-		NodeBytes: job.NodeBytes, SlabBytes: job.SlabBytes, Strategy: job.Strategy, Fabric: catfish.Fabric(job.Fabric),
+		Listen: job.Listen, WorkerPerConnection: job.WorkerPerConnection,
+		HeartbeatInRing: job.HeartbeatInRing,
+		NodeBytes:       job.NodeBytes, SlabBytes: job.SlabBytes, Strategy: job.Strategy, Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	switch job.Transport {

@@ -52,6 +52,8 @@ type Config struct {
 	// WorkerPerConnection gives each connection a worker with a thread of its
 	// own in the server (catfish.ServerOptions), as in the paper.
 	WorkerPerConnection bool
+	// HeartbeatInRing is that of catfish.ServerOptions, as in the paper.
+	HeartbeatInRing bool
 
 	NodeBytes int   // of the tree; 0: the tree's default
 	SlabBytes int64 // of the tree; 0: the tree's default
@@ -151,12 +153,12 @@ func checkTree(nodeBytes int, slabBytes int64, by rstar.Strategy) error {
 }
 
 // serverJob is the job of the server of one scheme.
-func (c Config) serverJob(scheme string) ServerJob {
+func (c Config) serverJob() ServerJob {
 	return ServerJob{
 		Dataset: c.Dataset, Objects: c.Objects, Seed: c.Seed,
-		Listen: c.Listen, Transport: c.Transport, Fabric: c.Fabric, Polling: Polls(scheme),
+		Listen: c.Listen, Transport: c.Transport, Fabric: c.Fabric,
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Strategy: c.Strategy, Inserted: c.Inserted,
-		WorkerPerConnection: c.WorkerPerConnection, MaxProcs: c.maxProcs(),
+		WorkerPerConnection: c.WorkerPerConnection, MaxProcs: c.maxProcs(), HeartbeatInRing: c.HeartbeatInRing,
 	}
 }
 

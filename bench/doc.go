@@ -30,8 +30,8 @@
 // the load itself causes, and no pause of the system can hide (there is no
 // schedule to fall behind). It leaves out the time that a goroutine waits for
 // a core between two calls, as happens on busy cores. Queries are drawn before
-// the clock starts. Every scheme gets a fresh server with the same data and
-// the same queries; a share of them is verified: when the mix only reads, all
+// the clock starts. Every scheme gets the same data (of one server, unless
+// the mix writes) and the same queries; a share of them is verified: when the mix only reads, all
 // schemes must return the same objects.
 //
 // Read Config for the knobs, Row for the figures, Run for the driver. Package

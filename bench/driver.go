@@ -9,8 +9,9 @@ import (
 	"github.com/catfish-index/catfish/internal/child"
 )
 
-// Run measures the schemes of cfg sequentially, each with a fresh server, in
-// Repeat rounds, and returns one row per scheme. Each round begins with
+// Run measures the schemes of cfg sequentially in Repeat rounds, and returns one
+// row per scheme. A mix that only reads is asked of one server
+// by all; one that writes has a fresh server for each run. Each round begins with
 // another scheme, because machines drift: compared runs must be measured side
 // by side. After a scheme's last run it calls done with the finished row; note
 // receives the progress. Both are called from Run's goroutine.
@@ -27,8 +28,10 @@ func Run(ctx context.Context, cfg Config, spawn child.Spawn, known []string,
 	cfg = cfg.withDefaults()
 	var rows []Row
 	var first *outcome
+	srv := &loaded{cfg: cfg, spawn: spawn}
+	defer srv.stop()
 	err := harness.Measure(cfg.Repeat, cfg.Schemes, note, func(scheme string) (*outcome, error) {
-		o, err := runOnce(ctx, cfg, scheme, spawn, note)
+		o, err := runOnce(ctx, srv, scheme, note)
 		if err != nil {
 			return nil, err
 		}
@@ -53,18 +56,41 @@ type outcome struct {
 	harness.Span           // of the server
 }
 
-// runOnce starts the processes, measures and ends them.
-func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn,
-	note func(string)) (*outcome, error) {
-	o := &outcome{scheme: scheme}
+// loaded is the server process of a Run, the same for all schemes.
+type loaded struct {
+	cfg     Config
+	spawn   child.Spawn
+	process *child.Process // nil: not started
+	ready   ServerReady
+}
+
+// start starts the process, unless one is there whose data is as it was loaded: to load
+// the data, or to insert it, often takes longer than to measure.
+func (s *loaded) start(ctx context.Context, note func(string)) (err error) {
+	if s.process != nil && s.cfg.Mix.ReadOnly() {
+		return nil
+	}
+	s.stop()
+	s.process, s.ready, err = Serve(ctx, s.spawn, s.cfg.ServerCPUs, s.cfg.serverJob(), note)
+	return err
+}
+
+func (s *loaded) stop() {
+	if s.process != nil {
+		s.process.Stop()
+		s.process = nil
+	}
+}
+
+// runOnce measures a scheme once. The clients end with it.
+func runOnce(ctx context.Context, srv *loaded, scheme string, note func(string)) (*outcome, error) {
+	cfg := srv.cfg
 	tell := func(s string) { note(scheme + ": " + s) }
-	srv, ready, err := Serve(ctx, spawn, cfg.ServerCPUs, cfg.serverJob(scheme), tell)
-	if err != nil {
+	if err := srv.start(ctx, tell); err != nil {
 		return nil, err
 	}
-	defer srv.Stop()
-	o.server = ready
-	clients, could, err := harness.StartClients[ClientReady](ctx, spawn, ClientRole, cfg.ClientCPUs, cfg.Procs, func(i int) any {
+	o := &outcome{scheme: scheme, server: srv.ready}
+	clients, could, err := harness.StartClients[ClientReady](ctx, srv.spawn, ClientRole, cfg.ClientCPUs, cfg.Procs, func(i int) any {
 		return cfg.clientJob(scheme, i, o.server)
 	}, tell)
 	if err != nil {
@@ -73,9 +99,9 @@ func runOnce(ctx context.Context, cfg Config, scheme string, spawn child.Spawn,
 	defer clients.Stop()
 	o.clients = could
 	if cfg.Requests > 0 {
-		return o, o.measureCounted(ctx, srv, clients)
+		return o, o.measureCounted(ctx, srv.process, clients)
 	}
-	return o, o.measure(ctx, cfg, srv, clients)
+	return o, o.measure(ctx, cfg, srv.process, clients)
 }
 
 // measure starts the clients' load and reads the server's processor time at

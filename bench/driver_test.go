@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -206,7 +207,7 @@ func TestValidate(t *testing.T) {
 		"-1s":                     func(c *Config) { c.Warmup = -time.Second },
 		"server-cpus":             func(c *Config) { c.ServerCPUs = affinity.Set{affinity.MaxCPU} },
 		"client-cpus":             func(c *Config) { c.ClientCPUs = affinity.Set{affinity.MaxCPU} },
-		"Strategy is 2":           func(c *Config) { c.Strategy = 2 },
+		"Strategy is 3":           func(c *Config) { c.Strategy = 3 },
 		"N is -1, want 1 to":      func(c *Config) { c.Backoff.N = -1 },
 		"T is 2, want":            func(c *Config) { c.Backoff.T = 2 },
 		`predictor "guess"`:       func(c *Config) { c.Backoff.Predictor = "guess" },
@@ -234,19 +235,42 @@ func TestClientsAreDealtEvenly(t *testing.T) {
 	}
 }
 
-// TestServerJob: servers of both polling schemes poll, and with a thread for
-// each connection GOMAXPROCS exceeds the number of connections.
+// TestRunServers: runs that only read share a server, others have fresh ones.
+func TestRunServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		mix  Mix
+		want int
+	}{
+		"searches": {SearchOnly, 1},
+		"inserts":  {Mix{Search: 90, Insert: 10}, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := quickConfig()
+			cfg.Mix, cfg.Repeat, cfg.Duration = c.mix, 2, 20*time.Millisecond
+			spawn, servers := fakeSpawn("flicker"), 0
+			if c.mix.ReadOnly() {
+				spawn = fakeSpawn("")
+			}
+			rows, err := Run(t.Context(), cfg, func(role child.Role, cpus affinity.Set) *exec.Cmd {
+				servers += btoi(role == ServerRole)
+				return spawn(role, cpus)
+			}, testSchemes, func(string) {}, func(Row) {})
+			if err != nil || len(rows) != 2 || servers != c.want {
+				t.Errorf("%d rows, %v; %d servers for 4 runs, want %d", len(rows), err, servers, c.want)
+			}
+		})
+	}
+}
+
+// TestServerJob: with a thread for each connection GOMAXPROCS exceeds the number of
+// connections.
 func TestServerJob(t *testing.T) {
 	cfg := Config{Clients: 100}.withDefaults()
-	for scheme, polls := range map[string]bool{
-		"fast-polling": true, "fast-polling-cq": true, "fast": false, "tcp": false, "offload": false,
-	} {
-		if job := cfg.serverJob(scheme); job.Polling != polls || job.WorkerPerConnection || job.MaxProcs != 0 {
-			t.Errorf("%s: %+v", scheme, job)
-		}
+	if job := cfg.serverJob(); job.WorkerPerConnection || job.MaxProcs != 0 {
+		t.Errorf("%+v", job)
 	}
 	cfg.WorkerPerConnection = true
-	if job := cfg.serverJob("fast"); !job.WorkerPerConnection || job.MaxProcs <= 100 {
+	if job := cfg.serverJob(); !job.WorkerPerConnection || job.MaxProcs <= 100 {
 		t.Errorf("worker per connection: %+v", job)
 	}
 }

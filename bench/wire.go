@@ -16,7 +16,6 @@ type ServerJob struct {
 	Listen    string `json:"listen"` // empty: any port of 127.0.0.1
 	Transport string `json:"transport"`
 	Fabric    Fabric `json:"fabric"` // of ofi
-	Polling   bool   `json:"polling"`
 	NodeBytes int    `json:"node_bytes"`
 	SlabBytes int64  `json:"slab_bytes"`
 	Empty     bool   `json:"empty,omitempty"` // loads nothing
@@ -28,6 +27,7 @@ type ServerJob struct {
 	// workers that may poll.
 	WorkerPerConnection bool `json:"worker_per_connection,omitempty"`
 	MaxProcs            int  `json:"max_procs,omitempty"`
+	HeartbeatInRing     bool `json:"heartbeat_in_ring,omitempty"` // that of catfish.ServerOptions
 }
 
 // ServerReady is sent by a server child as soon as it serves.

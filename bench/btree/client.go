@@ -67,7 +67,7 @@ func Dial(ctx context.Context, dev rdma.Device, at Places, sch policy.Scheme, g 
 			err = errors.Join(fmt.Errorf("btree: dialling: %w", err), c.Close())
 		}
 	}()
-	if c.caller, err = fastmsg.Dial(ctx, dev, at.Rings, fastmsg.CallerConfig{InMemory: sch.InMemory, Fetch: sch.Fetch}); err != nil {
+	if c.caller, err = fastmsg.Dial(ctx, dev, at.Rings, fastmsg.CallerConfig{InMemory: sch.InMemory, Placed: sch.Placed, Fetch: sch.Fetch}); err != nil {
 		return nil, err
 	}
 	hello := c.caller.Hello()

@@ -73,6 +73,15 @@ func (g *servers) addrs() string {
 // ofFirst reports whether the first group has a feature.
 func (g *servers) ofFirst(id string) bool { return g.slots == nil || g.slots.Of([]byte(id)) == 0 }
 
+// noted says where notes are written: to the first group (true), and to the others if
+// there are any.
+func (g *servers) noted() []bool {
+	if g.slots != nil {
+		return []bool{true, false}
+	}
+	return []bool{true}
+}
+
 // paths are those by which clients read: HTTP is not on several groups.
 func (g *servers) paths() []string {
 	if g.slots != nil {

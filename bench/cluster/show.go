@@ -35,6 +35,9 @@ func (u *users) show(ctx context.Context, to Show) (*Summary, error) {
 			if err != nil {
 				return nil, err
 			}
+			if next.Primary == "" || next.Primary == s.Killed {
+				continue // no other one yet
+			}
 			s.Next = next.Primary
 			to.Note(fmt.Sprintf("%s is the primary; %s starts again", s.ofFirst(s.Next), s.Killed))
 			again = make(chan error, 1)

@@ -26,6 +26,9 @@ func (t Text) Begin(s Started) {
 	if slices.Contains(s.Paths, HTTP) { // then boxes are written, too
 		readers, writers = append(readers, fmt.Sprintf("%d over HTTP", webReaders)), writers+1
 	}
+	if len(s.Groups) > 0 {
+		writers *= 2 // those to the first group, and to the others
+	}
 	fmt.Fprintf(t.W, "members:     %s\nmap:         %d features\ntransport:   %s\nclients:     %s; %d writers\n\n",
 		strings.Join(s.Members, ", "), s.Features, names.Transport(s.Transport), strings.Join(readers, ", "), writers)
 	fmt.Fprint(t.W, "  time  writes/s")

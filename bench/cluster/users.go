@@ -177,7 +177,10 @@ func (u *users) begin(ctx context.Context) {
 	for path := range u.clients {
 		start(readersOfPath, func(ctx context.Context, r *rand.Rand) { u.search(ctx, r, path) })
 	}
-	start(noteWriters, u.note)
+	// The writers to one group do not wait for another.
+	for _, first := range u.g.noted() {
+		start(noteWriters, func(ctx context.Context, r *rand.Rand) { u.note(ctx, r, first) })
+	}
 	if u.g.slots == nil {
 		start(webReaders, u.get)
 		start(1, u.box)
@@ -197,9 +200,12 @@ func (u *users) close() {
 	u.web.CloseIdleConnections()
 }
 
-// note writes a feature of its own.
-func (u *users) note(ctx context.Context, r *rand.Rand) {
+// note writes a feature of its own, to the first group or to another.
+func (u *users) note(ctx context.Context, r *rand.Rand, first bool) {
 	id := u.next.Add(1)
+	for u.g.ofFirst(noteID(id)) != first {
+		id = u.next.Add(1)
+	}
 	at := u.areas[r.IntN(len(u.areas))].at
 	_, _, err := u.features(Message, notesName).Put(ctx, catfish.Feature{
 		ID: noteID(id), Geometry: at, Properties: fmt.Appendf(nil, `{"number":%d}`, id),

@@ -121,7 +121,9 @@ func (p *Program) Usage(began time.Time) (Usage, error) {
 	if err != nil {
 		return u, fmt.Errorf("bench: %w", err)
 	}
-	u.CPU, err = parseStat(b)
+	if u.CPU, err = parseStat(b); err == nil {
+		u.Resident, err = p.Resident()
+	}
 	return u, err
 }
 
@@ -146,20 +148,6 @@ func parseStat(b []byte) (time.Duration, error) {
 
 // Resident is the memory of the program.
 func (p *Program) Resident() (int64, error) { return Resident(fmt.Sprint(p.cmd.Process.Pid)) }
-
-// Resident is the memory of a process, or of self: the second number of proc(5)'s statm, in
-// pages.
-func Resident(pid string) (int64, error) {
-	b, err := os.ReadFile("/proc/" + pid + "/statm")
-	if err != nil {
-		return 0, fmt.Errorf("bench: memory of a process, which needs Linux: %w", err)
-	}
-	var size, pages int64
-	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
-		return 0, fmt.Errorf("bench: /proc/PID/statm is %q: %w", b, err)
-	}
-	return pages * int64(os.Getpagesize()), nil
-}
 
 // FreeAddr is an address of the loopback interface with an unused port.
 func FreeAddr() (addr, port string, err error) {

@@ -3,7 +3,9 @@ package harness
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime"
 	"strconv"
@@ -17,6 +19,8 @@ type Usage struct {
 	CPU   time.Duration `json:"cpu_ns"`  // of all threads
 	Wall  time.Duration `json:"wall_ns"` // since the process started
 	Cores int           `json:"cores"`   // that it may use
+	// Resident bytes of memory, those that it shares included; 0 on systems without /proc.
+	Resident int64 `json:"resident_bytes"`
 
 	// Bytes through the network interfaces of the process's network namespace,
 	// without loopback.
@@ -25,18 +29,22 @@ type Usage struct {
 }
 
 // UsageSince reads the processor time of the whole process, which began at
-// start, for all threads, user and system, and the bytes of its network
+// start, for all threads, user and system, its memory, and the bytes of its network
 // interfaces.
 func UsageSince(start time.Time) (Usage, error) {
 	in, out, err := netBytes()
 	if err != nil {
 		return Usage{}, err
 	}
+	resident, err := Resident("self")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Usage{}, err
+	}
 	return Usage{
 		CPU:   CPUTime(),
 		Wall:  time.Since(start),
 		Cores: min(runtime.GOMAXPROCS(0), runtime.NumCPU()),
-		NetIn: in, NetOut: out,
+		NetIn: in, NetOut: out, Resident: resident,
 	}, nil
 }
 
@@ -115,4 +123,18 @@ func (u Usage) Busy(from Usage) float64 {
 		return 0
 	}
 	return float64(u.CPU-from.CPU) / float64(wall)
+}
+
+// Resident is the memory of a process, or of self: the second number of proc(5)'s statm, in
+// pages.
+func Resident(pid string) (int64, error) {
+	b, err := os.ReadFile("/proc/" + pid + "/statm")
+	if err != nil {
+		return 0, fmt.Errorf("bench: memory of a process, which needs Linux: %w", err)
+	}
+	var size, pages int64
+	if _, err := fmt.Sscan(string(b), &size, &pages); err != nil {
+		return 0, fmt.Errorf("bench: /proc/PID/statm is %q: %w", b, err)
+	}
+	return pages * int64(os.Getpagesize()), nil
 }

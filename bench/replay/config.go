@@ -156,10 +156,10 @@ func (c Config) loadedBy() string {
 }
 
 // serverJob is the job of the server of one scheme.
-func (c Config) serverJob(scheme string) bench.ServerJob {
+func (c Config) serverJob() bench.ServerJob {
 	return bench.ServerJob{
 		Dataset: c.Data, Objects: c.Objects, Seed: c.Seed,
-		Transport: c.Transport, Fabric: c.Fabric, Polling: bench.Polls(scheme),
+		Transport: c.Transport, Fabric: c.Fabric,
 		NodeBytes: c.NodeBytes, SlabBytes: c.SlabBytes, Strategy: c.Strategy, Empty: !c.Bulk,
 	}
 }

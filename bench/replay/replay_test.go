@@ -501,7 +501,7 @@ func TestRun(t *testing.T) {
 // them.
 func TestKnobs(t *testing.T) {
 	cfg := Config{Strategy: rstar.Original, Backoff: policy.Backoff{N: 5}}.withDefaults()
-	if s := cfg.serverJob("paper"); s.Strategy != rstar.Original || s.Inserted {
+	if s := cfg.serverJob(); s.Strategy != rstar.Original || s.Inserted {
 		t.Errorf("%+v", s)
 	}
 	if c := cfg.clientJob("paper", 0, "", "", ""); c.Backoff.N != 5 {

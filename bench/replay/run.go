@@ -107,7 +107,7 @@ func (r *run) scheme(ctx context.Context, scheme string) (Row, error) {
 	addr := r.cfg.Addr
 	if addr == "" {
 		began := time.Now()
-		srv, ready, err := bench.Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(scheme), note)
+		srv, ready, err := bench.Serve(ctx, r.spawn, r.cfg.ServerCPUs, r.cfg.serverJob(), note)
 		if err != nil {
 			return row, err
 		}

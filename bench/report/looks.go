@@ -34,6 +34,7 @@ var looks = []look{
 	{"tcp-10g", dash(2, 4), bar, rgb(0x50, 0x50, 0x58)},
 	{"tcp-40g", dash(1, 2, 4, 2), plus, rgb(0x00, 0x00, 0x00)},
 	{"fast-polling", dash(8, 3), square, rgb(0x00, 0x72, 0xb2)},
+	{"farm", dash(8, 3, 8, 1), hexagon, rgb(0x40, 0x58, 0x20)},
 	{"fast-polling-cq", dash(8, 3, 1, 3), pole, rgb(0x3a, 0x36, 0x9a)},
 	{"fast", dash(4, 2), diamond, rgb(0x56, 0xb4, 0xe9)},
 	{"fetch", dash(6, 1, 1, 1), wedge, rgb(0x20, 0xa0, 0xb8)},

@@ -31,6 +31,7 @@ var (
 	bowtie    = outline{{X: -1.2, Y: -1}, {X: -1.2, Y: 1}, {Y: .35}, {X: 1.2, Y: 1}, {X: 1.2, Y: -1}, {Y: -.35}}
 	hourglass = bowtie.turned(math.Pi / 2)
 	house     = outline{{X: -.9, Y: -1}, {X: .9, Y: -1}, {X: .9, Y: .2}, {Y: 1.2}, {X: -.9, Y: .2}}
+	hexagon   = star(3, 1)
 	half      = append(outline{{X: -1.1, Y: -.5}, {X: 1.1, Y: -.5}}, outline{{X: .8, Y: .3}, {Y: .7}, {X: -.8, Y: .3}}...)
 	wedge     = outline{{X: -1.2, Y: -1}, {X: 1.2, Y: -1}, {X: -1.2, Y: 1.2}}
 	stairs    = outline{{X: -1, Y: -1}, {X: 1, Y: -1}, {X: 1}, {}, {Y: 1}, {X: -1, Y: 1}}
