@@ -18,14 +18,16 @@ type Counts struct {
 	Rests uint64 // of these, that brought the rest of one
 	// Bytes by Writes and Reads.
 	Sent, Fetched uint64
+	Received      uint64 // bytes of answers that the server wrote
 }
 
 // Client is a client thread: one goroutine uses it.
 type Client struct {
 	cq      rdma.CompletionQueue
 	lanes   []lane
-	size    fetch.Size // RFP's F, in bytes
+	size    fetch.Size // RFP's F, in bytes; indicators do not use it
 	maxBody int
+	proto   protocol
 	counts  Counts
 	wr      [1]rdma.WorkRequest
 	got     [1]rdma.Completion
@@ -35,52 +37,77 @@ type Client struct {
 type lane struct {
 	qp       rdma.QueuePair
 	mem      rdma.Region // the request, then the fetched bytes
+	answer   rdma.Region // with indicators: the response buffer
 	requests rdma.Remote
 	answers  rdma.Remote
 	current  int // CRBP
 }
 
 // Dial connects a client thread to all threads of a server. fetchBytes is F.
-func Dial(ctx context.Context, dev rdma.Device, addr string, threads, fetchBytes int) (_ *Client, err error) {
+func Dial(ctx context.Context, dev rdma.Device, addr string, threads, fetchBytes int) (*Client, error) {
 	if fetchBytes < headerBytes || fetchBytes > headerBytes+MaxBody {
 		return nil, fmt.Errorf("%w: fetches of %d bytes, want %d to %d", ErrConfig, fetchBytes, headerBytes, headerBytes+MaxBody)
 	}
-	c := &Client{}
+	c := &Client{proto: rfp{}}
+	if err := c.dialAll(ctx, dev, addr, threads); err != nil {
+		return nil, err
+	}
+	c.size = fetch.FixedSize(fetchBytes, bufferBytes(c.maxBody))
+	return c, nil
+}
+
+// DialIndicators connects a client thread to all threads of a server with Config.Indicators and this
+// MaxBody.
+func DialIndicators(ctx context.Context, dev rdma.Device, addr string, threads, maxBody int) (*Client, error) {
+	if err := checkBody(maxBody); err != nil {
+		return nil, err
+	}
+	c := &Client{proto: indicators{}, maxBody: maxBody}
+	if err := c.dialAll(ctx, dev, addr, threads); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// dialAll dials all threads, or closes the client.
+func (c *Client) dialAll(ctx context.Context, dev rdma.Device, addr string, threads int) (err error) {
 	defer func() {
 		if err != nil {
 			_ = c.Close()
 		}
 	}()
 	if c.cq, err = dev.CreateCQ(4); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range threads {
 		if err := c.dial(ctx, dev, addr, i); err != nil {
-			return nil, fmt.Errorf("jakiro: dial thread %d at %s: %w", i, addr, err)
+			return fmt.Errorf("jakiro: dial thread %d at %s: %w", i, addr, err)
 		}
 	}
-	c.size = fetch.FixedSize(fetchBytes, bufferBytes(c.maxBody))
-	return c, nil
+	return nil
 }
 
 func (c *Client) dial(ctx context.Context, dev rdma.Device, addr string, thread int) (err error) {
 	c.lanes = append(c.lanes, lane{})
 	l := &c.lanes[thread]
-	if l.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{SendCQ: c.cq, RecvCQ: c.cq}, []byte{byte(thread)}); err != nil {
+	private, err := c.proto.ask(dev, l, c.maxBody)
+	if err != nil {
+		return err
+	}
+	private = append([]byte{byte(thread)}, private...)
+	if l.qp, err = dev.Dial(ctx, addr, rdma.QPConfig{SendCQ: c.cq, RecvCQ: c.cq}, private); err != nil {
 		return err
 	}
 	b := l.qp.PrivateData()
 	if len(b) != privateBytes {
 		return fmt.Errorf("%w: %d bytes at the connection's start, want %d", ErrProtocol, len(b), privateBytes)
 	}
-	at := func(i int) rdma.Remote {
-		return rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(b[i:])), Addr: binary.LittleEndian.Uint64(b[i+8:])}
-	}
-	l.requests, l.answers, c.maxBody = at(0), at(16), int(binary.LittleEndian.Uint32(b[32:]))
+	l.requests, l.answers = remoteAt(b), remoteAt(b[remoteBytes:])
+	c.maxBody = int(binary.LittleEndian.Uint32(b[2*remoteBytes:]))
 	if c.maxBody < 1 || c.maxBody > MaxBody {
 		return fmt.Errorf("%w: bodies of at most %d bytes, want 1 to %d", ErrProtocol, c.maxBody, MaxBody)
 	}
-	l.mem, err = dev.Register(requestBytes(c.maxBody)+bufferBytes(c.maxBody), rdma.LocalWrite)
+	l.mem, err = dev.Register(c.proto.laneBytes(c.maxBody), rdma.LocalWrite)
 	return err
 }
 
@@ -98,8 +125,10 @@ func (c *Client) Close() (err error) {
 		err = errors.Join(err, c.cq.Close())
 	}
 	for i := range c.lanes {
-		if l := &c.lanes[i]; l.mem != nil {
-			err = errors.Join(err, l.mem.Close())
+		for _, r := range []rdma.Region{c.lanes[i].mem, c.lanes[i].answer} {
+			if r != nil {
+				err = errors.Join(err, r.Close())
+			}
 		}
 	}
 	return err
@@ -115,8 +144,9 @@ func (c *Client) Call(ctx context.Context, thread int, dst, body []byte) ([]byte
 		return dst, err
 	}
 	for tries := 1; ; tries++ {
-		dst, there, err := c.fetch(ctx, l, dst)
-		if err != nil || there {
+		var there bool
+		var err error
+		if dst, there, err = c.proto.take(ctx, c, l, dst); err != nil || there {
 			return dst, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -128,67 +158,35 @@ func (c *Client) Call(ctx context.Context, thread int, dst, body []byte) ([]byte
 
 // send writes a request.
 func (c *Client) send(ctx context.Context, l *lane, body []byte) error {
-	n := putRequest(l.mem.Bytes(), body)
+	n := c.proto.put(l.mem.Bytes(), body)
 	c.counts.Calls++
 	c.counts.Sent += uint64(n)
 	c.wr[0] = rdma.WorkRequest{Op: rdma.OpWrite, Local: rdma.Buffer{Region: l.mem, Len: n}, Remote: l.requests}
 	return c.post(ctx, l)
 }
 
-// fetch reads the current buffer once, and the rest of an answer that it finds. It appends that to dst.
-func (c *Client) fetch(ctx context.Context, l *lane, dst []byte) (_ []byte, there bool, err error) {
-	size := bufferBytes(c.maxBody)
-	asks := min(c.size.Read(0), size)
-	if err := c.read(ctx, l, 0, asks); err != nil {
-		return dst, false, err
-	}
-	fetched := l.mem.Bytes()[requestBytes(c.maxBody):]
-	body, there := parse(binary.LittleEndian.Uint16(fetched))
-	if !there {
-		c.counts.Vain++
-		return dst, false, nil
-	}
-	if body > c.maxBody {
-		return dst, false, fmt.Errorf("%w: a result of %d bytes, at most %d go", ErrProtocol, body, c.maxBody)
-	}
-	if rest := headerBytes + body - asks; rest > 0 {
-		c.counts.Rests++
-		if err := c.read(ctx, l, asks, c.size.Read(rest)); err != nil {
-			return dst, false, err
-		}
-	}
-	l.current = (l.current + 1) % Buffers
-	return append(dst, fetched[headerBytes:headerBytes+body]...), true, nil
-}
-
-// read reads n bytes of the current buffer, from an offset on.
-func (c *Client) read(ctx context.Context, l *lane, from, n int) error {
-	c.counts.Reads++
-	c.counts.Fetched += uint64(n)
-	c.wr[0] = rdma.WorkRequest{Op: rdma.OpRead,
-		Local:  rdma.Buffer{Region: l.mem, Offset: requestBytes(c.maxBody) + from, Len: n},
-		Remote: l.answers.At(uint64(l.current*bufferBytes(c.maxBody) + from))}
-	return c.post(ctx, l)
-}
-
 // post posts a request and waits for its completion.
 func (c *Client) post(ctx context.Context, l *lane) error {
+	return post(ctx, l.qp, c.cq, c.wr[:], c.got[:])
+}
+
+func post(ctx context.Context, qp rdma.QueuePair, cq rdma.CompletionQueue, wr []rdma.WorkRequest, got []rdma.Completion) error {
 	for {
-		_, err := l.qp.Post(c.wr[:])
+		_, err := qp.Post(wr)
 		if err == nil {
 			break
 		}
 		if !errors.Is(err, rdma.ErrQueueFull) {
 			return err
 		}
-		if err := c.cq.Wait(ctx, rdma.PeerTimeout); err != nil {
+		if err := cq.Wait(ctx, rdma.PeerTimeout); err != nil {
 			return err
 		}
 	}
-	for c.cq.Poll(c.got[:]) == 0 {
-		if err := c.cq.Wait(ctx, rdma.PeerTimeout); err != nil {
-			return fmt.Errorf("jakiro: %s: %w", c.wr[0].Op, err)
+	for cq.Poll(got) == 0 {
+		if err := cq.Wait(ctx, rdma.PeerTimeout); err != nil {
+			return fmt.Errorf("jakiro: %s: %w", wr[0].Op, err)
 		}
 	}
-	return c.got[0].Err()
+	return got[0].Err()
 }

@@ -1,6 +1,10 @@
-// Package jakiro is the protocol of RFP's store (Su et al., "RFP: A Remote Fetching
-// Paradigm for RDMA-Accelerated Systems", section IV) to the letter, over package rdma
-// and a key-value map. `catfish bench kv --scheme literal` runs it beside Catfish's own
+// Package jakiro has published protocols of key-value stores to the letter, over package rdma and a
+// key-value map: RFP's, in rfp.go, and HydraDB's messages, in indicator.go.
+//
+// # RFP's
+//
+// This is the protocol of RFP's store (Su et al., "RFP: A Remote Fetching
+// Paradigm for RDMA-Accelerated Systems", section IV). `catfish bench kv --scheme literal` runs it beside Catfish's own
 // fetched answers.
 //
 //	client thread                                 server thread (of the key)

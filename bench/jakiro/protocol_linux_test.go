@@ -58,9 +58,9 @@ func (p pair) send(thread int, body []byte) {
 	}
 }
 
-func (p pair) fetch(thread int) ([]byte, bool) {
+func (p pair) take(thread int) ([]byte, bool) {
 	p.t.Helper()
-	got, there, err := p.Client.fetch(p.t.Context(), &p.lanes[thread], nil)
+	got, there, err := p.Client.proto.take(p.t.Context(), p.Client, &p.lanes[thread], nil)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -68,7 +68,9 @@ func (p pair) fetch(thread int) ([]byte, bool) {
 }
 
 // look lets a server thread look once.
-func (p pair) look(thread int) bool { return p.Server.look(thread, &p.Server.threads[thread]) }
+func (p pair) look(thread int) bool {
+	return p.Server.look(p.t.Context(), thread, &p.Server.threads[thread])
+}
 
 func echo(thread int, dst, body []byte) []byte { return append(append(dst, byte(thread)), body...) }
 
@@ -83,13 +85,13 @@ func TestProtocol(t *testing.T) {
 		for thread := range 2 {
 			body := bytes.Repeat([]byte{byte(call + 1)}, call*call%500)
 			p.send(thread, body)
-			if got, there := p.fetch(thread); there {
+			if got, there := p.take(thread); there {
 				t.Fatalf("call %d: fetched %q before it was served", call, got)
 			}
 			if !p.look(thread) || p.look(thread) {
 				t.Fatalf("call %d: a thread must find one request", call)
 			}
-			got, there := p.fetch(thread)
+			got, there := p.take(thread)
 			if !there || !bytes.Equal(got, append([]byte{byte(thread)}, body...)) {
 				t.Fatalf("call %d of %d bytes: %d bytes, there %t", call, len(body), len(got), there)
 			}
@@ -121,7 +123,7 @@ func TestHostileRequest(t *testing.T) {
 	other := p.client(36)
 	other.send(0, []byte("x"))
 	other.look(0)
-	if got, there := other.fetch(0); !there || string(got) != "\x00x" {
+	if got, there := other.take(0); !there || string(got) != "\x00x" {
 		t.Errorf("another client of the thread has %q, %t", got, there)
 	}
 }

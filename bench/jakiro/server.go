@@ -30,11 +30,14 @@ type Config struct {
 	// MaxBody bounds the bodies of requests and results.
 	MaxBody int
 	Serve   Handler
+	// Indicators: HydraDB's messages both ways (indicator.go), for clients of DialIndicators.
+	Indicators bool
 }
 
 // Server has threads that poll the request buffers of their clients.
 type Server struct {
 	cfg     Config
+	proto   protocol
 	dev     rdma.Device
 	cq      rdma.CompletionQueue
 	ln      rdma.Listener
@@ -54,16 +57,51 @@ type thread struct {
 
 // slot is one client thread at one server thread.
 type slot struct {
-	qp        rdma.QueuePair
-	requests  rdma.Region
-	answers   rdma.Region
-	responses responses
-	dead      bool
+	qp       rdma.QueuePair
+	requests rdma.Region
+	answers  rdma.Region
+	dead     bool
+
+	responses responses // RFP's, in answers
+
+	// With indicators: answers is where one is put together, and at the client's buffer.
+	at  rdma.Remote
+	cq  rdma.CompletionQueue
+	wr  [1]rdma.WorkRequest
+	got [1]rdma.Completion
+}
+
+// close frees connection and buffers, as far as they were made.
+func (c *slot) close() (err error) {
+	if c.qp != nil {
+		err = c.qp.Close()
+	}
+	if c.cq != nil {
+		err = errors.Join(err, c.cq.Close())
+	}
+	for _, r := range []rdma.Region{c.requests, c.answers} {
+		if r != nil {
+			err = errors.Join(err, r.Close())
+		}
+	}
+	return err
+}
+
+// remoteBytes is a place in a peer's memory.
+const remoteBytes = 16
+
+func appendRemote(b []byte, r rdma.Region) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(r.Key()))
+	return binary.LittleEndian.AppendUint64(b, r.Remote().Addr)
+}
+
+func remoteAt(b []byte) rdma.Remote {
+	return rdma.Remote{Key: rdma.Key(binary.LittleEndian.Uint64(b)), Addr: binary.LittleEndian.Uint64(b[8:])}
 }
 
 const (
 	// privateBytes: where the two buffers lie, and the largest body.
-	privateBytes = 36
+	privateBytes = 2*remoteBytes + 4
 	// restAfter is how many looks of a thread find nothing before it sleeps for a moment. The
 	// paper's have a core each, where that costs little; without, others must get it.
 	restAfter = 4096
@@ -89,10 +127,14 @@ func listen(dev rdma.Device, cfg Config) (*Server, error) {
 		return nil, fmt.Errorf("%w: device %s may tear lines, and the layout has nothing to see it by", ErrConfig, dev.Info().Provider)
 	case cfg.Threads < 1 || cfg.Threads > 255:
 		return nil, fmt.Errorf("%w: %d threads, want 1 to 255", ErrConfig, cfg.Threads)
-	case cfg.MaxBody < 1 || cfg.MaxBody > MaxBody:
-		return nil, fmt.Errorf("%w: bodies of %d bytes, want 1 to %d", ErrConfig, cfg.MaxBody, MaxBody)
 	}
-	s := &Server{cfg: cfg, dev: dev, threads: make([]thread, cfg.Threads)}
+	if err := checkBody(cfg.MaxBody); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, proto: rfp{}, dev: dev, threads: make([]thread, cfg.Threads)}
+	if cfg.Indicators {
+		s.proto = indicators{}
+	}
 	var err error
 	if s.cq, err = dev.CreateCQ(16); err != nil {
 		return nil, err
@@ -105,10 +147,18 @@ func listen(dev rdma.Device, cfg Config) (*Server, error) {
 	return s, nil
 }
 
+func checkBody(n int) error {
+	if n < 1 || n > MaxBody {
+		return fmt.Errorf("%w: bodies of %d bytes, want 1 to %d", ErrConfig, n, MaxBody)
+	}
+	return nil
+}
+
 // Addr is where clients dial.
 func (s *Server) Addr() string { return s.ln.Addr() }
 
-// Served is the number of requests so far. The server has posted nothing for them.
+// Served is the number of requests so far. The server has posted nothing for them, or with
+// indicators a Write each.
 func (s *Server) Served() uint64 { return s.served.Load() }
 
 // Close ends the threads.
@@ -118,7 +168,7 @@ func (s *Server) Close() error {
 	s.group.Wait()
 	for i := range s.threads {
 		for _, c := range s.threads[i].all() {
-			err = errors.Join(err, c.qp.Close(), c.requests.Close(), c.answers.Close())
+			err = errors.Join(err, c.close())
 		}
 	}
 	return errors.Join(err, s.cq.Close())
@@ -130,8 +180,8 @@ func (s *Server) accept(ctx context.Context) {
 		if err != nil {
 			continue // closed, or a client that has gone
 		}
-		if b := req.PrivateData(); len(b) != 1 || int(b[0]) >= len(s.threads) {
-			_ = req.Reject("no such thread") // The client gets it as its error.
+		if why := s.refuses(req.PrivateData()); why != "" {
+			_ = req.Reject(why) // The client gets it as its error.
 			continue
 		}
 		if err := s.add(req); err != nil {
@@ -140,28 +190,36 @@ func (s *Server) accept(ctx context.Context) {
 	}
 }
 
+// refuses says why what a client asks for cannot be had, or nothing. It asks for a thread, in a byte,
+// and for what its protocol says.
+func (s *Server) refuses(ask []byte) string {
+	if want := 1 + s.proto.askBytes(); len(ask) != want {
+		return fmt.Sprintf("%d bytes, want %d: another protocol", len(ask), want)
+	}
+	if int(ask[0]) >= len(s.threads) {
+		return "no such thread"
+	}
+	return s.proto.refuses(ask[1:], s.cfg.MaxBody)
+}
+
 // add makes a client's buffers, and accepts it.
 func (s *Server) add(req rdma.ConnRequest) (err error) {
 	c := new(slot)
-	if c.requests, err = s.dev.Register(requestBytes(s.cfg.MaxBody), rdma.RemoteWrite); err != nil {
-		return err
+	if err := s.proto.buffers(s.dev, c, req.PrivateData()[1:], s.cfg.MaxBody); err != nil {
+		return errors.Join(err, c.close())
 	}
-	size := bufferBytes(s.cfg.MaxBody)
-	if c.answers, err = s.dev.Register(Buffers*size, rdma.RemoteRead); err != nil {
-		return errors.Join(err, c.requests.Close())
-	}
-	c.responses = responses{mem: c.answers.Bytes(), size: size}
-	var private []byte
-	for _, r := range []rdma.Region{c.requests, c.answers} {
-		private = binary.LittleEndian.AppendUint64(private, uint64(r.Key()))
-		private = binary.LittleEndian.AppendUint64(private, r.Remote().Addr)
-	}
+	private := appendRemote(appendRemote(nil, c.requests), c.answers)
 	private = binary.LittleEndian.AppendUint32(private, uint32(s.cfg.MaxBody))
+	cq := s.cq
+	if c.cq != nil {
+		cq = c.cq
+	}
 	t := &s.threads[req.PrivateData()[0]]
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.qp, err = req.Accept(rdma.QPConfig{SendCQ: s.cq, RecvCQ: s.cq}, private); err != nil {
-		return errors.Join(err, c.requests.Close(), c.answers.Close())
+	if c.qp, err = req.Accept(rdma.QPConfig{SendCQ: cq, RecvCQ: cq}, private); err != nil {
+		c.qp = nil
+		return errors.Join(err, c.close())
 	}
 	all := append(append([]*slot(nil), t.all()...), c)
 	t.slots.Store(&all)
@@ -179,12 +237,12 @@ func (t *thread) all() []*slot {
 func (s *Server) poll(ctx context.Context, i int) {
 	t := &s.threads[i]
 	for idle := 0; ctx.Err() == nil; {
-		if s.look(i, t) {
+		if s.look(ctx, i, t) {
 			idle = 0
 			continue
 		}
 		idle++
-		rest(idle, s.dev.Info().Emulated)
+		s.proto.rest(idle, s.dev.Info().Emulated)
 	}
 }
 
@@ -200,13 +258,13 @@ func rest(idle int, emulated bool) {
 }
 
 // look looks once at each client of a thread, and reports whether there was a request.
-func (s *Server) look(i int, t *thread) (found bool) {
+func (s *Server) look(ctx context.Context, i int, t *thread) (found bool) {
 	for _, c := range t.all() {
 		if c.dead {
 			continue
 		}
 		mem := c.requests.Bytes()
-		body, there, bad := request(mem)
+		body, there, bad := s.proto.find(mem)
 		if c.dead = bad; bad {
 			_ = c.qp.Close() // The client sees it at its next request.
 		}
@@ -218,9 +276,11 @@ func (s *Server) look(i int, t *thread) (found bool) {
 		if len(t.result) > s.cfg.MaxBody {
 			panic(fmt.Sprintf("jakiro: a result of %d bytes, at most %d go", len(t.result), s.cfg.MaxBody))
 		}
-		clearRequest(mem, len(body))
-		c.responses.put(t.result)
 		s.served.Add(1)
+		if err := s.proto.answer(ctx, c, len(body), t.result); err != nil {
+			c.dead = true
+			_ = c.qp.Close() // The client sees it at its next request.
+		}
 	}
 	return found
 }

@@ -138,6 +138,15 @@ func DialStore(ctx context.Context, dev rdma.Device, addr string, threads, fetch
 	return &Store{Client: c}, nil
 }
 
+// DialIndicatorStore connects a client thread to a server with Config.Indicators.
+func DialIndicatorStore(ctx context.Context, dev rdma.Device, addr string, threads, maxBody int) (*Store, error) {
+	c, err := DialIndicators(ctx, dev, addr, threads, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{Client: c}, nil
+}
+
 // call makes the call to the thread of the body's key.
 func (s *Store) call(ctx context.Context) (err error) {
 	h := fnv.New64a()
