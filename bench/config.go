@@ -162,12 +162,6 @@ func (c Config) serverJob() ServerJob {
 	}
 }
 
-// Polls reports whether a scheme's server polls.
-func Polls(scheme string) bool {
-	s, err := catfish.SchemeByName(scheme)
-	return err == nil && s.Poll
-}
-
 // spareProcs is what a server needs of GOMAXPROCS besides one for each worker
 // that polls: for accepting, sampling its load and answering its parent.
 const spareProcs = 8

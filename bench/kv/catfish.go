@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -19,37 +20,56 @@ const collection = "bench"
 
 // StartCatfish is the StartServer of Catfish itself: it serves an empty collection
 // of records on a free port of the loopback interface.
-func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (Server, error) {
-	if job.Scheme == Literal {
+func StartCatfish(ctx context.Context, job ServerJob, _ func(string)) (_ Server, err error) {
+	if isLiteral(job.Scheme) {
 		return startLiteral(job)
 	}
 	began := time.Now()
 	opts := catfish.ServerOptions{
-		Polling: job.Polling, Fabric: catfish.Fabric(job.Fabric),
+		Fabric: catfish.Fabric(job.Fabric),
 		Logger: slog.New(slog.DiscardHandler),
 	}
 	switch job.Transport {
 	case catfish.TransportSHM, catfish.TransportSoft, catfish.TransportOFI:
 		opts.Transports = []string{job.Transport}
 	}
-	s, err := catfish.NewServer(opts)
-	if err != nil {
-		return nil, err
+	c := &catfishServer{ended: make(chan error, 1), began: began}
+	if job.Sync != "" {
+		if c.dir, err = os.MkdirTemp(job.Dir, "catfish-kv-"); err != nil {
+			return nil, fmt.Errorf("bench: a directory for records: %w", err)
+		}
+		opts.DataDir, opts.Sync = c.dir, catfish.SyncAlways
+		if job.Sync == SyncOff {
+			opts.Sync = catfish.SyncOff
+		}
 	}
-	shards, err := s.CreateRecordShards(collection, catfish.RecordsOptions{Table: job.Table, Items: job.Items, Shards: job.Shards, MaxBytes: job.MaxBytes})
-	if err != nil {
-		return nil, errors.Join(err, s.Close())
+	if c.Server, err = catfish.NewServer(opts); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(c.dir))
 	}
-	c := &catfishServer{Server: s, shards: shards, ended: make(chan error, 1), began: began}
-	go func() { c.ended <- s.Serve(ctx) }()
+	if c.shards, err = c.create(ctx, job); err != nil {
+		return nil, errors.Join(err, c.Server.Close(), os.RemoveAll(c.dir))
+	}
+	go func() { c.ended <- c.Serve(ctx) }()
 	return c, nil
 }
 
 type catfishServer struct {
 	*catfish.Server
-	shards *catfish.RecordShards
+	shards interface{ Maps() []*records.Map }
 	ended  chan error
 	began  time.Time
+	dir    string // of records that are kept; empty: none
+}
+
+func (s *catfishServer) create(ctx context.Context, job ServerJob) (interface{ Maps() []*records.Map }, error) {
+	o := catfish.RecordsOptions{Table: job.Table, Items: job.Items, Shards: job.Shards, MaxBytes: job.MaxBytes}
+	if job.Sync == "" {
+		return s.CreateRecordShards(collection, o)
+	}
+	if err := s.WaitReady(ctx); err != nil {
+		return nil, err
+	}
+	return s.CreateKeptRecords(collection, o)
 }
 
 func (s *catfishServer) Version() string               { return "" }
@@ -75,22 +95,18 @@ func (s *catfishServer) Posts() (posts Posts) {
 }
 
 func (s *catfishServer) Close() error {
-	err := s.Server.Close()
-	if served := <-s.ended; served != nil {
-		return served
-	}
-	return err
+	return errors.Join(s.Server.Close(), <-s.ended, os.RemoveAll(s.dir))
 }
 
 // DialCatfish is the Dialer of Catfish itself.
 func DialCatfish(ctx context.Context, job ClientJob) (Store, error) {
-	if job.Scheme == Literal {
+	if isLiteral(job.Scheme) {
 		return dialLiteral(ctx, job)
 	}
 	c, err := catfish.Dial(ctx, job.Addr, catfish.Options{
 		Transport: job.Transport, Policy: job.Scheme, Fabric: catfish.Fabric(job.Fabric),
 		FetchBytes: job.FetchBytes, FetchRetries: job.FetchRetries, FetchAlways: job.FetchAlways,
-		Logger: slog.New(slog.DiscardHandler),
+		Pointers: job.Pointers, SharedPointers: job.SharedPointers, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,10 +19,17 @@ import (
 	"github.com/catfish-index/catfish/internal/rdma"
 )
 
-// Literal is the scheme of RFP's protocol to the letter (package jakiro), beside fetch, which is
-// Catfish's. Its server threads poll; Config.Shards is their number, and each of the calls in flight is
-// a client thread of its own.
-const Literal = "literal"
+// Schemes of published protocols to the letter (package jakiro). Their server threads poll;
+// Config.Shards is their number, and each of the calls in flight is a client thread of its own.
+const (
+	Literal   = "literal"   // RFP's, beside fetch, which is Catfish's
+	Indicator = "indicator" // HydraDB's messages, beside fast
+)
+
+// LiteralSchemes are all of these.
+var LiteralSchemes = []string{Literal, Indicator}
+
+func isLiteral(scheme string) bool { return slices.Contains(LiteralSchemes, scheme) }
 
 // literalThreads is the number of server threads if none is given: the paper's Jakiro has four, which
 // need as many cores.
@@ -30,20 +38,22 @@ const literalThreads = 1
 // literalHeaders stand before a value in a response buffer: status and size, and the value's length.
 const literalHeaders = 4
 
-// checkLiteral checks what the literal protocol cannot have.
-func (c Config) checkLiteral() error {
+// checkLiteral checks what a literal protocol cannot have.
+func (c Config) checkLiteral(scheme string) error {
 	w := &c.Workload
 	switch {
-	case c.FetchRetries > 0:
+	case c.FetchRetries > 0 && scheme == Literal:
 		return fmt.Errorf("%w: fetch-retries: scheme literal fetches until the answer is there, as the paper does", harness.ErrConfig)
 	case c.Transport == catfish.TransportTCP:
-		return fmt.Errorf("%w: scheme %q cannot run on transport tcp", harness.ErrConfig, Literal)
+		return fmt.Errorf("%w: scheme %q cannot run on transport tcp", harness.ErrConfig, scheme)
 	case c.Table != 0 || c.Items != 0 && c.Items != cuckoo.MaxItems:
-		return fmt.Errorf("%w: scheme %q has the default key index only", harness.ErrConfig, Literal)
+		return fmt.Errorf("%w: scheme %q has the default key index only", harness.ErrConfig, scheme)
+	case c.Sync != "":
+		return fmt.Errorf("%w: sync is %s: scheme %q keeps nothing", harness.ErrConfig, c.Sync, scheme)
 	}
 	return cmp.Or(
-		harness.CheckRange("value-bytes of scheme literal", max(w.ValueBytes, w.LargestValueBytes), 1, jakiro.MaxValue),
-		harness.CheckRange("in-flight of scheme literal times clients", c.inFlight(Literal)*c.Clients, 1, 1<<12),
+		harness.CheckRange("value-bytes of scheme "+scheme, max(w.ValueBytes, w.LargestValueBytes), 1, jakiro.MaxValue),
+		harness.CheckRange("in-flight of scheme "+scheme+" times clients", c.inFlight(scheme)*c.Clients, 1, 1<<12),
 	)
 }
 
@@ -60,6 +70,7 @@ type literalServer struct {
 	m     *jakiro.Map
 	dev   rdma.Device
 	dir   string // of the socket of shm
+	posts bool   // a Write for each request; else the threads post nothing
 	began time.Time
 }
 
@@ -85,7 +96,8 @@ func startLiteral(job ServerJob) (_ Server, err error) {
 		return nil, err
 	}
 	s.Server, err = jakiro.Listen(s.dev, jakiro.Config{Addr: addr, Threads: threads, Serve: s.m.Serve,
-		MaxBody: jakiro.MaxBodyOf(job.ValueBytes)})
+		MaxBody: jakiro.MaxBodyOf(job.ValueBytes), Indicators: job.Scheme == Indicator})
+	s.posts = job.Scheme == Indicator
 	return s, err
 }
 
@@ -93,8 +105,13 @@ func (s *literalServer) Version() string               { return "" }
 func (s *literalServer) Usage() (harness.Usage, error) { return harness.UsageSince(s.began) }
 func (s *literalServer) Index() (Index, error)         { return IndexOf(s.m.Stats()), nil }
 
-// Posts: the threads post nothing.
-func (s *literalServer) Posts() Posts { return Posts{Requests: s.Served()} }
+func (s *literalServer) Posts() Posts {
+	p := Posts{Requests: s.Served()}
+	if s.posts {
+		p.Posted = p.Requests
+	}
+	return p
+}
 
 func (s *literalServer) Close() (err error) {
 	if s.Server != nil {
@@ -136,9 +153,8 @@ func dialLiteral(ctx context.Context, job ClientJob) (_ Store, err error) {
 	if s.dev, err = bench.OpenDevice(literalTransport(job.Transport), job.Fabric); err != nil {
 		return nil, err
 	}
-	fetches := cmp.Or(job.FetchBytes, literalHeaders+job.Workload.ValueBytes)
 	for range job.InFlight {
-		c, err := jakiro.DialStore(ctx, s.dev, job.Addr, max(job.Shards, literalThreads), fetches)
+		c, err := s.dial(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("dialling %s: %w", job.Addr, err)
 		}
@@ -147,6 +163,15 @@ func dialLiteral(ctx context.Context, job ClientJob) (_ Store, err error) {
 		s.free <- t
 	}
 	return s, nil
+}
+
+// dial connects a client thread.
+func (s *literalStore) dial(ctx context.Context) (*jakiro.Store, error) {
+	w, threads := &s.job.Workload, max(s.job.Shards, literalThreads)
+	if s.job.Scheme == Indicator {
+		return jakiro.DialIndicatorStore(ctx, s.dev, s.job.Addr, threads, jakiro.MaxBodyOf(max(w.ValueBytes, w.LargestValueBytes)))
+	}
+	return jakiro.DialStore(ctx, s.dev, s.job.Addr, threads, cmp.Or(s.job.FetchBytes, literalHeaders+w.ValueBytes))
 }
 
 // do runs a call of one of the client threads.
@@ -206,7 +231,7 @@ func (s *literalStore) Counters() (sum Counters) {
 
 func (s *literalStore) Info() bench.Info {
 	i := s.dev.Info()
-	return bench.Info{Transport: literalTransport(s.job.Transport), Device: i.Provider + ", " + i.Detail, Policy: Literal}
+	return bench.Info{Transport: literalTransport(s.job.Transport), Device: i.Provider + ", " + i.Detail, Policy: s.job.Scheme}
 }
 
 func (s *literalStore) Close() (err error) {
@@ -230,7 +255,7 @@ func (a *lockedCounters) set(c jakiro.Counts, gets uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	gets += a.n.Fast
-	a.n = Counters{Counters: bench.Counters{Fast: gets, RoundTrips: gets, Bytes: c.Sent + c.Fetched, AnswerReads: c.Reads, AnswersMissed: c.Vain}}
+	a.n = Counters{Counters: bench.Counters{Fast: gets, RoundTrips: gets, Bytes: c.Sent + c.Fetched + c.Received, AnswerReads: c.Reads, AnswersMissed: c.Vain}}
 }
 
 func (a *lockedCounters) get() Counters {

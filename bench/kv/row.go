@@ -2,6 +2,7 @@ package kv
 
 import (
 	"cmp"
+	"math"
 	"runtime"
 
 	"github.com/catfish-index/catfish/bench"
@@ -17,13 +18,16 @@ import (
 // Spread holds the smallest and the largest.
 type Row struct {
 	Scheme    string `json:"scheme"`
+	Label     string `json:"label,omitempty"`   // Config.Label
 	Version   string `json:"version,omitempty"` // of other programs than Catfish
 	Transport string `json:"transport"`
 	Device    string `json:"device"` // what carries it: provider, card, port, GID
 	Mix       string `json:"mix"`
 	Dist      string `json:"dist"`
 	// Theta is set for zipf and latest.
-	Theta      float64 `json:"theta,omitempty"`
+	Theta float64 `json:"theta,omitempty"`
+	// TopKey is how often zipf's most popular key is drawn, in times of the mean.
+	TopKey     float64 `json:"top_key_times_mean,omitempty"`
 	Keys       uint64  `json:"keys"`
 	ValueBytes int     `json:"value_bytes"`
 	// LargestValueBytes is set if sizes differ.
@@ -37,12 +41,17 @@ type Row struct {
 	Table    string `json:"table"`               // of its key index
 	Items    int    `json:"items"`               // of a bucket of that
 	MaxBytes int64  `json:"max_bytes,omitempty"` // its limit, if it is a cache
+	Sync     string `json:"sync,omitempty"`      // when a write is durable; empty: nothing is kept
+	// Pointers is Config.Pointers, of schemes that keep references.
+	Pointers string `json:"pointers,omitempty"`
 	// Of schemes fetch and literal, if they were given.
-	FetchBytes   int    `json:"fetch_bytes,omitempty"`
-	FetchRetries int    `json:"fetch_retries,omitempty"`
-	FetchAlways  bool   `json:"fetch_always,omitempty"`
-	ServerCPUs   string `json:"server_cpus"` // empty: not pinned
-	ClientCPUs   string `json:"client_cpus"`
+	FetchBytes   int  `json:"fetch_bytes,omitempty"`
+	FetchRetries int  `json:"fetch_retries,omitempty"`
+	FetchAlways  bool `json:"fetch_always,omitempty"`
+	// SharedPointers: the client processes kept references together.
+	SharedPointers bool   `json:"shared_pointers,omitempty"`
+	ServerCPUs     string `json:"server_cpus"` // empty: not pinned
+	ClientCPUs     string `json:"client_cpus"`
 
 	Figures
 
@@ -59,6 +68,8 @@ type Row struct {
 
 	// Runs are the throughputs of the single runs in the order of the rounds.
 	Runs []float64 `json:"runs_ops_per_s"`
+	// RunsMean are their mean latencies.
+	RunsMean []float64 `json:"runs_mean_us"`
 	// ByOp has the latencies of each kind of operation in the mix, over all
 	// runs.
 	ByOp map[string]bench.OpFigures `json:"by_op"`
@@ -87,18 +98,22 @@ type Figures struct {
 	HitRate float64 `json:"hit_rate"`
 	// ServerPosts are the work requests that the server posted, per request by message.
 	ServerPosts float64 `json:"server_posts_per_request"`
+	// Resident bytes of the server when the run ended.
+	Resident float64 `json:"server_resident_bytes"`
 }
 
 // newRow turns the runs of one scheme, at least one, into its row.
 func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	w, info := &cfg.Workload, runs[0].clients[0].Info
+	pointers, shared := cfg.pointers(scheme)
 	row := Row{
-		Scheme: scheme, Version: runs[0].server.Version, Transport: info.Transport, Device: info.Device,
+		Scheme: scheme, Label: cfg.Label, Version: runs[0].server.Version, Transport: info.Transport, Device: info.Device,
 		Mix: w.Mix.String(), Dist: w.Dist.String(),
 		Keys: w.Keys, ValueBytes: w.ValueBytes, LargestValueBytes: w.LargestValueBytes,
 		Clients: cfg.Clients, InFlight: cfg.inFlight(scheme), Batch: cfg.Batch, Procs: cfg.Procs, Shards: cfg.Shards,
 		FetchBytes: cfg.FetchBytes, FetchRetries: cfg.FetchRetries, FetchAlways: cfg.FetchAlways,
-		Table: cfg.Table.String(), Items: cmp.Or(cfg.Items, cuckoo.MaxItems), MaxBytes: cfg.MaxBytes,
+		SharedPointers: shared != "", Sync: cfg.Sync,
+		Pointers: pointers, Table: cfg.Table.String(), Items: cmp.Or(cfg.Items, cuckoo.MaxItems), MaxBytes: cfg.MaxBytes,
 		ServerCPUs: cfg.ServerCPUs.String(), ClientCPUs: cfg.ClientCPUs.String(), Seed: w.Seed,
 		WarmupS: cfg.Warmup.Seconds(), DurationS: cfg.Duration.Seconds(), Repeat: cfg.Repeat, Commit: cfg.Commit,
 		ByOp: map[string]bench.OpFigures{}, CDF: map[string][]float64{},
@@ -106,12 +121,15 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	if w.Dist != ycsb.Uniform {
 		row.Theta = w.Theta
 	}
+	if w.Dist == ycsb.Zipfian {
+		row.TopKey = math.Round(10*topKey(w.Keys, w.Theta)) / 10 // equal on all machines
+	}
 	byKind := latencies(w.Mix)
 	var figures [][]stats.Figure
 	for _, o := range runs {
 		f := o.figures(cfg)
 		figures = append(figures, stats.Figures(&f))
-		row.Runs = append(row.Runs, f.OpsPerS)
+		row.Runs, row.RunsMean = append(row.Runs, f.OpsPerS), append(row.RunsMean, f.MeanUs)
 		a := o.answers()
 		row.Checked, row.Wrong = row.Checked+a.Checked, row.Wrong+a.Wrong
 		for _, s := range o.samples {
@@ -126,6 +144,23 @@ func newRow(cfg Config, scheme string, runs []*outcome) Row {
 	}
 	row.Spread = stats.Summarize(stats.Figures(&row.Figures), figures)
 	return row
+}
+
+// topKey is the share of rank 1 by Zipf's law, in times of 1/n. Of the sum of all ranks' weights the first ones
+// are added; the others are the area below the curve, to a millionth.
+func topKey(n uint64, theta float64) float64 {
+	head := min(n, 1000)
+	sum := 0.0
+	for i := head; i > 0; i-- {
+		sum += math.Pow(float64(i), -theta)
+	}
+	from, to := float64(head)+0.5, float64(n)+0.5
+	if theta == 1 {
+		sum += math.Log(to / from)
+	} else {
+		sum += (math.Pow(to, 1-theta) - math.Pow(from, 1-theta)) / (1 - theta)
+	}
+	return float64(n) / sum
 }
 
 // cdf is the distribution of latencies in steps of a twentieth.
@@ -175,6 +210,7 @@ func (o *outcome) figures(cfg Config) Figures {
 	}
 	f := Figures{Figures: bench.NewFigures(all, c.Counters)}
 	f.OpsPerS, f.ClientUtil = opsPerS, min(1, cores/float64(coresOf(cfg)))
+	f.Resident = float64(o.after.Usage.Resident)
 	use := o.after.Usage.Since(o.before.Usage)
 	f.CPUUtil, f.NetIn, f.NetOut = use.Util, use.NetIn, use.NetOut
 	// Traffic is per call, by the counters' number of calls: a busy core may

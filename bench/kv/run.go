@@ -4,41 +4,62 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/child"
 )
 
-// Run measures the schemes of cfg, each with a fresh server, in Repeat rounds
-// (harness.Rounds), and returns one row per scheme. spawn starts children of a
+// Run measures the schemes of each of cfgs, each with a fresh server, in Repeat rounds
+// (harness.Rounds), and returns one row per scheme of each. spawn starts children of a
 // scheme. After a scheme's last run it calls done with the finished row; note
-// receives the progress. Both are called from Run's goroutine.
+// receives the progress. Both are called from Run's goroutine. Configurations differ in
+// Label, and in nothing that Label does not say.
 //
 // Errors wrap harness.ErrConfig (nothing was started), child.ErrFailed or
 // ErrWrong (some scheme gave wrong answers: all rows are returned, with their
 // number), or are ctx's cause. Rows that were finished before an error are
 // returned with it. No child outlives the call.
-func Run(ctx context.Context, cfg Config, spawn func(scheme string) child.Spawn, known []string,
+func Run(ctx context.Context, cfgs []Config, spawn func(scheme string) child.Spawn, known []string,
 	note func(string), done func(Row)) ([]Row, error) {
-	if err := cfg.Validate(known); err != nil {
-		return nil, err
+	type measured struct {
+		cfg    Config
+		scheme string
 	}
-	cfg = cfg.withDefaults()
+	all := map[string]measured{}
+	var names []string
+	for _, cfg := range cfgs {
+		if err := cfg.Validate(known); err != nil {
+			return nil, err
+		}
+		cfg = cfg.withDefaults()
+		for _, scheme := range cfg.Schemes {
+			name := strings.TrimSpace(scheme + " " + cfg.Label)
+			if _, ok := all[name]; ok {
+				return nil, fmt.Errorf("%w: %s is listed twice", harness.ErrConfig, name)
+			}
+			all[name], names = measured{cfg, scheme}, append(names, name)
+		}
+	}
+	if len(cfgs) == 0 {
+		return nil, fmt.Errorf("%w: nothing is to be measured", harness.ErrConfig)
+	}
 	var rows []Row
 	var wrong error
-	err := harness.Measure(cfg.Repeat, cfg.Schemes, note, func(scheme string) (*outcome, error) {
-		o, err := runOnce(ctx, cfg, scheme, spawn(scheme), note)
+	err := harness.Measure(all[names[0]].cfg.Repeat, names, note, func(name string) (*outcome, error) {
+		m := all[name]
+		o, err := runOnce(ctx, m.cfg, m.scheme, spawn(m.scheme), note)
 		if err != nil {
 			return nil, err
 		}
-		if err := o.wrong(scheme); err != nil {
+		if err := o.wrong(name); err != nil {
 			note(err.Error())
 			wrong = errors.Join(wrong, err)
 		}
 		return o, nil
-	}, func(scheme string, runs []*outcome) {
-		row := newRow(cfg, scheme, runs)
+	}, func(name string, runs []*outcome) {
+		row := newRow(all[name].cfg, all[name].scheme, runs)
 		rows = append(rows, row)
 		done(row)
 	})

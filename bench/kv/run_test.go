@@ -15,6 +15,7 @@ import (
 	"github.com/catfish-index/catfish/bench/harness"
 	"github.com/catfish-index/catfish/internal/affinity"
 	"github.com/catfish-index/catfish/internal/child"
+	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/longer"
 	"github.com/catfish-index/catfish/internal/ycsb"
 )
@@ -39,7 +40,7 @@ func runQuick(t *testing.T, cfg Config, fault string) ([]Row, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var told []Row
-	rows, err := Run(ctx, cfg, fakeSpawn(fault), testSchemes, func(string) {}, func(r Row) { told = append(told, r) })
+	rows, err := Run(ctx, []Config{cfg}, fakeSpawn(fault), testSchemes, func(string) {}, func(r Row) { told = append(told, r) })
 	if !reflect.DeepEqual(told, rows) {
 		t.Errorf("%d rows told, %d returned", len(told), len(rows))
 	}
@@ -107,6 +108,47 @@ func TestRun(t *testing.T) {
 				t.Errorf("fast %+v, offload %+v", f.Figures, o.Figures)
 			}
 		})
+	}
+}
+
+// TestRunSeveral: each scheme of each configuration has a row, in the same rounds; what is listed twice is refused.
+func TestRunSeveral(t *testing.T) {
+	cfg := quickConfig(t, "A")
+	cfg.Schemes, cfg.Repeat, cfg.Duration = []string{"fast", "piped"}, 2, 20*time.Millisecond
+	cfgs, err := cfg.Vary([]string{"A", "D"}, "", []float64{0.5, 0.9}, []cuckoo.Kind{cuckoo.Conventional})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var order []string
+	rows, err := Run(t.Context(), cfgs, fakeSpawn(""), testSchemes, func(s string) {
+		if name, _, ok := strings.Cut(s, ": run "); ok {
+			order = append(order, name)
+		}
+	}, func(Row) {})
+	if err != nil || len(rows) != 8 || len(order) != 16 {
+		t.Fatalf("%d rows, %q, %v", len(rows), order, err)
+	}
+	for i, want := range []string{"A 0.5", "A 0.9", "D 0.5", "D 0.9"} {
+		for j, scheme := range cfg.Schemes {
+			r := rows[2*i+j]
+			if r.Scheme != scheme || r.Label != want || fmt.Sprint(r.Mix, " ", r.Theta) != want || r.Table != "conventional" || r.Keys != 3000 ||
+				(r.Dist == "latest") != (r.Mix == "D") || (r.TopKey > 0) != (r.Mix == "A") || len(r.Runs) != 2 || len(r.RunsMean) != 2 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	// The last round is in the order of the rows.
+	if got := strings.Join(order[8:10], ","); got != "fast A 0.5,piped A 0.5" {
+		t.Errorf("%q", order)
+	}
+	for _, bad := range [][]Config{nil, {cfg, cfg}} {
+		if _, err := Run(t.Context(), bad, fakeSpawn(""), testSchemes, func(string) {}, func(Row) {}); !errors.Is(err, harness.ErrConfig) {
+			t.Errorf("%d configurations: %v", len(bad), err)
+		}
+	}
+	cfg.Sync = "sometimes"
+	if err := cfg.Validate(testSchemes); !errors.Is(err, harness.ErrConfig) {
+		t.Error(err)
 	}
 }
 
@@ -192,7 +234,7 @@ func TestRunCancelled(t *testing.T) {
 	cfg.Duration = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	_, err := Run(ctx, cfg, fakeSpawn(""), testSchemes, func(note string) {
+	_, err := Run(ctx, []Config{cfg}, fakeSpawn(""), testSchemes, func(note string) {
 		if strings.Contains(note, "loading") {
 			cancel()
 		}
@@ -250,6 +292,7 @@ func TestValidate(t *testing.T) {
 		"in-flight of fast is 5000": func(c *Config) { c.InFlight = 5000 },
 		"in-flight of fast is -1":   func(c *Config) { c.InFlightOf = map[string]int{"fast": -1} },
 		"batch is 1025":             func(c *Config) { c.Batch = 1025 },
+		"keeps references":          func(c *Config) { c.SharedPointers = "f" },
 		"client-procs is 4":         func(c *Config) { c.Procs = 4 },
 		"repeat is -2":              func(c *Config) { c.Repeat = -2 },
 		"1ms":                       func(c *Config) { c.Duration = time.Millisecond },
@@ -264,6 +307,24 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]string{{"G", ""}, {"A", "pareto"}} {
+		if _, err := Workload(c[0], c[1]); !errors.Is(err, harness.ErrConfig) {
+			t.Errorf("%q: %v", c, err)
+		}
+	}
+	for i, letter := range "abcdef" {
+		w, err := Workload("hydra-"+string(letter), "")
+		gets, dist := [3]int{50, 90, 100}[i%3], ycsb.Zipfian
+		if i > 2 {
+			dist = ycsb.Uniform
+		}
+		if err != nil || w.Mix[ycsb.Read] != gets || w.Mix[ycsb.Read]+w.Mix[ycsb.Update] != 100 || w.Dist != dist || w.Theta != ycsb.Theta {
+			t.Errorf("hydra-%c: %+v, %v", letter, w, err)
+		}
+		if same, err := Workload("hydra-"+string(letter), dist.String()); err != nil || same != w {
+			t.Errorf("hydra-%c, %v: %+v, %v", letter, dist, same, err)
+		}
+	}
+	for _, c := range [][2]string{{"hydra-", ""}, {"hydra-g", ""}, {"hydra-ab", ""}, {"hydra-a", "uniform"}} {
 		if _, err := Workload(c[0], c[1]); !errors.Is(err, harness.ErrConfig) {
 			t.Errorf("%q: %v", c, err)
 		}
@@ -290,9 +351,14 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%d processes: %d keys, %d clients", procs, keys, clients)
 		}
 	}
-	cfg := Config{Transport: "soft"}.withDefaults()
+	cfg := Config{Transport: "soft", SharedPointers: "f"}.withDefaults()
+	for scheme, want := range map[string]string{"fast": "", "offload": "", "offload-cached": "f", "cost": "f", Literal: ""} {
+		if got := cfg.clientJob(scheme, 0, ServerReady{}).SharedPointers; got != want {
+			t.Errorf("%s shares pointers by %q, want %q", scheme, got, want)
+		}
+	}
 	for scheme, want := range map[string]ServerJob{
-		"tcp": {Transport: "tcp"}, "fast": {Transport: "soft"}, "fast-polling": {Transport: "soft", Polling: true},
+		"tcp": {Transport: "tcp"}, "fast": {Transport: "soft"}, "fast-polling": {Transport: "soft"},
 	} {
 		want.Scheme, want.Keys, want.ValueBytes = scheme, 1_000_000, 32
 		if got := cfg.serverJob(scheme); got != want {

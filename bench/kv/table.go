@@ -21,9 +21,13 @@ func WriteTable(w io.Writer, rows []Row) error {
 		return nil
 	}
 	r := rows[0]
-	fmt.Fprintf(w, "YCSB mix %s, %s, %d keys, values of %d B\n", r.Mix, distribution(&r), r.Keys, r.ValueBytes)
-	if r.Table != cuckoo.GCuckoo.String() || r.Items != cuckoo.MaxItems {
-		fmt.Fprintf(w, "key index: %s, items a bucket: %d\n", r.Table, r.Items)
+	each := func(of func(*Row) string) string { return strings.Join(distinct(rows, of), ", ") }
+	fmt.Fprintf(w, "YCSB mix %s, %s, %d keys, values of %d B\n", each(func(r *Row) string { return r.Mix }), each(distribution), r.Keys, r.ValueBytes)
+	if tables := each(func(r *Row) string { return r.Table }); tables != cuckoo.GCuckoo.String() || r.Items != cuckoo.MaxItems {
+		fmt.Fprintf(w, "key index: %s, items a bucket: %d\n", tables, r.Items)
+	}
+	if r.Sync != "" {
+		fmt.Fprintf(w, "records are kept, sync %s\n", r.Sync)
 	}
 	fmt.Fprintf(w, "%d clients in %d process(es), reads %s, server on %s, clients on %s\n",
 		r.Clients, r.Procs, reads(r.Batch), harness.Cores(r.ServerCPUs), harness.Cores(r.ClientCPUs))
@@ -34,31 +38,76 @@ func WriteTable(w io.Writer, rows []Row) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, strings.Join([]string{
-		"scheme", "transport", "shards", "in flight", "ops/s", "(min-max)", "mean us", "p50", "p99", "p99.9", "server CPU", "client CPU",
+		"scheme", "transport", "shards", "in flight", "ops/s", "(min-max)", "mean us", "p50", "p99", "p99.9", "server CPU", "client CPU", "server MB",
 		"offloaded", "trips", "reads", "in vain", "posts", "bytes", "restarts", "torn", "hits", "invalid", "kicks", "stash", "load", "wrong", "",
 	}, "\t"))
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%s\t%d\t\n",
-			r.Scheme, r.Transport, shardsOf(&r), r.InFlight, r.OpsPerS, harness.SpreadText(r.Spread, "ops_per_s"), r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
-			100*r.CPUUtil, 100*r.ClientUtil, inside(&r), r.Wrong)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.0f\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f%%\t%.1f%%\t%.0f\t%s\t%d\t\n",
+			r.name(), r.Transport, shardsOf(&r), r.InFlight, r.OpsPerS, harness.SpreadText(r.Spread, "ops_per_s"), r.MeanUs, r.P50Us, r.P99Us, r.P999Us,
+			100*r.CPUUtil, 100*r.ClientUtil, r.Resident/1e6, inside(&r), r.Wrong)
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	for _, r := range rows {
+		if r.Pointers != "" {
+			fmt.Fprintf(w, "%s: references come from %s\n", r.Scheme, r.Pointers)
+		}
 		if r.MaxBytes > 0 {
 			fmt.Fprintf(w, "%s: a cache of %d B, %.1f %% of the keys read had a record\n", r.Scheme, r.MaxBytes, 100*r.HitRate)
 		}
 	}
-	var names []string
-	var runs [][]float64
-	for _, r := range rows {
-		names, runs = append(names, r.Scheme), append(runs, r.Runs)
-	}
-	if _, err := io.WriteString(w, harness.WithinText(names, runs)); err != nil {
+	popular := distinct(rows, func(r *Row) string {
+		if r.TopKey == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s: the most popular key is drawn %.1f times as often as the mean\n", distribution(r), r.TopKey)
+	})
+	if _, err := io.WriteString(w, strings.Join(popular, "")+within(rows)); err != nil {
 		return fmt.Errorf("bench: writing the table: %w", err)
 	}
 	return nil
+}
+
+// name is the first column.
+func (r *Row) name() string { return strings.TrimSpace(r.Scheme + " " + r.Label) }
+
+// within compares rows of one workload within rounds, or all of them if each has a workload of its own: their
+// throughputs, and their mean latencies.
+func within(rows []Row) string {
+	workload := func(r *Row) string { return r.Mix + distribution(r) }
+	if len(distinct(rows, workload)) == len(rows) {
+		workload = func(*Row) string { return "" }
+	}
+	var text strings.Builder
+	for len(rows) > 0 {
+		var names []string
+		var runs, means [][]float64
+		var others []Row
+		for _, r := range rows {
+			if workload(&r) != workload(&rows[0]) {
+				others = append(others, r)
+				continue
+			}
+			names, runs, means = append(names, r.name()), append(runs, r.Runs), append(means, r.RunsMean)
+		}
+		text.WriteString(harness.WithinText(names, runs))
+		if l := harness.WithinText(names, means); l != "" {
+			text.WriteString("mean latency, " + strings.TrimPrefix(l, "\n"))
+		}
+		rows = others
+	}
+	return text.String()
+}
+
+// distinct are the values of a column, each once.
+func distinct(rows []Row, of func(*Row) string) (all []string) {
+	for i := range rows {
+		if v := of(&rows[i]); !slices.Contains(all, v) {
+			all = append(all, v)
+		}
+	}
+	return all
 }
 
 // distribution is the distribution of keys, with its skew if that is not YCSB's.

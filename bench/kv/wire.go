@@ -25,7 +25,6 @@ type ServerJob struct {
 	Scheme    string       `json:"scheme"`
 	Transport string       `json:"transport"`
 	Fabric    bench.Fabric `json:"fabric"` // of ofi
-	Polling   bool         `json:"polling"`
 	// The data: number of loaded keys, bytes of a value. Mixes that insert
 	// store more.
 	Keys       uint64 `json:"keys"`
@@ -36,6 +35,9 @@ type ServerJob struct {
 	Items int         `json:"items"`
 	// MaxBytes makes it a cache.
 	MaxBytes int64 `json:"max_bytes,omitempty"`
+	// Sync keeps the records, in a directory below Dir: see Config.
+	Sync string `json:"sync,omitempty"`
+	Dir  string `json:"dir,omitempty"`
 }
 
 // ServerReady is sent by a server child as soon as it serves.
@@ -60,12 +62,15 @@ type ClientJob struct {
 	Clients     int    `json:"clients"`
 	InFlight    int    `json:"in_flight"` // per client
 	// Of schemes fetch and literal: see Config.
-	FetchBytes   int  `json:"fetch_bytes,omitempty"`
-	FetchRetries int  `json:"fetch_retries,omitempty"`
-	FetchAlways  bool `json:"fetch_always,omitempty"`
-	Shards       int  `json:"shards,omitempty"`
-	Batch        int  `json:"batch"`           // keys of a GetMany; 1: by Get
-	Cache        bool `json:"cache,omitempty"` // a key may have no record
+	FetchBytes   int    `json:"fetch_bytes,omitempty"`
+	FetchRetries int    `json:"fetch_retries,omitempty"`
+	FetchAlways  bool   `json:"fetch_always,omitempty"`
+	Shards       int    `json:"shards,omitempty"`
+	Pointers     string `json:"pointers,omitempty"` // Config.Pointers, if the scheme keeps references
+	// SharedPointers is empty for schemes that keep no references.
+	SharedPointers string `json:"shared_pointers,omitempty"`
+	Batch          int    `json:"batch"`           // keys of a GetMany; 1: by Get
+	Cache          bool   `json:"cache,omitempty"` // a key may have no record
 
 	Warmup   time.Duration `json:"warmup_ns"`
 	Duration time.Duration `json:"duration_ns"`

@@ -54,9 +54,9 @@ func newBenchRun(a *app) *cobra.Command {
 		Use:   "run",
 		Short: "Compare schemes on one workload",
 		Long: `Compare schemes on one workload. Server and clients are processes of their
-own, pinned to the given cores; each scheme gets a fresh server, the same
-data and the same queries. When the mix only reads, schemes that return
-different objects are an error.
+own, pinned to the given cores. When the mix only reads, all schemes ask one
+server, and if they return different objects that is an error; else each run
+has a fresh server with the same data and queries.
 
 The table goes to standard output, or to standard error with --json -.`,
 		Example: `  catfish bench run --scheme tcp,fast,offload,paper --objects 2000000 \

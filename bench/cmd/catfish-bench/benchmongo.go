@@ -40,17 +40,21 @@ The table goes to standard output, or to standard error with --json -.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if formula {
+				if err := cli.NoUse(cmd.Flags(), "with --formula", "source", "transport", "figure", "records", "threads", "each", "rounds",
+					"seed", "server-cpus", "client-cpus", "profile"); err != nil {
+					return err
+				}
 				return a.mongoFormula(json)
 			}
 			cfg.Commit = cli.Commit()
-			if _, err := os.Stat(cfg.Source); err != nil {
-				return fmt.Errorf("%w (--source names another file than that of the repository)", err)
-			}
 			if cfg.ServerCPUs, cfg.ClientCPUs, err = splitCores(server, client); err != nil {
 				return err
 			}
 			if err := cfg.Validate(); err != nil {
 				return err
+			}
+			if _, err := os.Stat(cfg.Source); err != nil {
+				return fmt.Errorf("%w (--source names another file than that of the repository)", err)
 			}
 			return a.benchMongo(cmd.Context(), cfg, json, profile)
 		},

@@ -67,4 +67,8 @@ func TestBenchMongoUsage(t *testing.T) {
 	} {
 		clitest.Fail(t, cli.ExitUsage, append([]string{"bench", "mongo", "--source", featuresSource}, strings.Fields(args)...), says)
 	}
+	bad := filepath.Join(t.TempDir(), "no.osm.pbf")
+	clitest.Fail(t, cli.ExitUsage, []string{"bench", "mongo", "--source", bad, "--records", "-1"}, "records is -1, want 1 to 10000000")
+	clitest.Fail(t, cli.ExitFailure, []string{"bench", "mongo", "--source", bad}, "no.osm.pbf: no such file")
+	clitest.Fail(t, cli.ExitUsage, strings.Fields("bench mongo --formula --figure 10"), "--figure does nothing with --formula")
 }

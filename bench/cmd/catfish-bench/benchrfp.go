@@ -98,8 +98,8 @@ func (a *app) calibrate(ctx context.Context, f *rfpFlags) (err error) {
 	return errors.Join(c.WriteJSON(o.Rows), c.Write(o.Table))
 }
 
-// benchRFP opens the file of --json first: a typing error there costs nothing. It opens
-// the file of --out only when the page is complete; until then the old content remains.
+// benchRFP opens the files of --json and --out first: a typing error there costs nothing. What
+// the file of --out has remains until the page is complete.
 func (a *app) benchRFP(ctx context.Context, f *rfpFlags) (err error) {
 	cl, err := f.sim.open()
 	if err != nil {
@@ -110,6 +110,15 @@ func (a *app) benchRFP(ctx context.Context, f *rfpFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, o.Close()) }()
+	if f.out != "" {
+		file, err := os.OpenFile(f.out, os.O_WRONLY|os.O_CREATE, 0o666)
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+		if err := file.Close(); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
 	page, err := rfp.Predict(ctx, cl, f.seed, f.tables, a.note)
 	if len(page.Tables) == 0 {
 		return err

@@ -38,12 +38,12 @@ func TestAsPaper(t *testing.T) {
 	}
 	got := schemes(out, func(l string) string {
 		r := clitest.Decode[bench.Row](t, l)
-		if r.Strategy != rstar.Original || !r.Inserted || r.Scheme != "tcp" && !r.WorkerPerConnection {
+		if r.Strategy != rstar.OriginalDoubles || !r.Inserted || r.Scheme != "tcp" && !r.WorkerPerConnection {
 			t.Errorf("%+v", r)
 		}
 		return r.Scheme
 	})
-	if !slices.Equal(got, paper.PresetSchemes()) {
+	if !slices.Equal(got, []string{"tcp", "farm", "offload-single", "paper-literal"}) {
 		t.Errorf("measured %q", got)
 	}
 	if points := slurp(t, dir, "points.jsonl"); !strings.Contains(points, `"key":"rea02/rea02/host/shm/2/paper"`) || !strings.Contains(points, `"as_paper":true`) {
@@ -53,7 +53,7 @@ func TestAsPaper(t *testing.T) {
 	out = clitest.Succeed(t, strings.Fields("bench sim --as-paper --cluster thismachine --objects 2000 --clients 2 --duration 2ms --warmup 1ms --json -")...)
 	if got := schemes(out, func(l string) string {
 		r := clitest.Decode[sim.Row](t, l)
-		if r.Strategy != rstar.Original || !r.Inserted {
+		if r.Strategy != rstar.OriginalDoubles || !r.Inserted {
 			t.Errorf("%+v", r)
 		}
 		return r.Scheme

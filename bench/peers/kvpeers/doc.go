@@ -18,7 +18,7 @@
 //
 // A server is a process of its own with one thread for requests, on the cores
 // that Catfish's server has in its runs, over loopback (redis-tcp) or a unix
-// socket (redis-unix); it writes nothing to disk. Each run has a fresh server,
+// socket (redis-unix); it writes nothing to disk, unless -sync says so: Redis logs then, and memcached is left out. Each run has a fresh server,
 // and loads it. Keys, values, operations, the closed loop and the check of
 // every value are those of bench/kv.
 //

@@ -30,26 +30,35 @@ type peer struct {
 	name    string
 	program string
 	debian  string // package that has the program
-	args    func(at place, bytes int64) []string
+	args    func(at place, job kv.ServerJob) []string
+	keeps   bool // it can keep on disk what it stores
 	dial    func(context.Context, dialer) (kv.Store, error)
 }
 
 // place is a server's address: a port, or a socket in its directory.
 type place struct{ network, addr, port, dir string }
 
-// In the peers' favour: they keep nothing on disk. Both have one thread for
-// requests: Redis always, memcached by an option.
-func redisArgs(at place, _ int64) []string {
-	args := []string{"--save", "", "--appendonly", "no", "--dir", at.dir, "--port", at.port, "--bind", "127.0.0.1"}
+// In the peers' favour: they keep nothing on disk, unless the job says so; then Redis has its log, and
+// does not write it again. Both have one thread for requests: Redis always, memcached by an option.
+func redisArgs(at place, job kv.ServerJob) []string {
+	args := []string{"--save", "", "--dir", at.dir, "--port", at.port, "--bind", "127.0.0.1"}
+	switch job.Sync {
+	case "":
+		args = append(args, "--appendonly", "no")
+	case kv.SyncAlways:
+		args = append(args, "--appendonly", "yes", "--appendfsync", "always", "--auto-aof-rewrite-percentage", "0")
+	default:
+		args = append(args, "--appendonly", "yes", "--appendfsync", "no", "--auto-aof-rewrite-percentage", "0")
+	}
 	if at.network == Unix {
 		args = append(args, "--unixsocket", at.addr)
 	}
 	return args
 }
 
-func memcachedArgs(at place, bytes int64) []string {
+func memcachedArgs(at place, job kv.ServerJob) []string {
 	args := []string{
-		"-t", "1", "-U", "0", "-m", strconv.FormatInt(bytes>>20, 10), "-I", strconv.Itoa(maxMemcachedValue),
+		"-t", "1", "-U", "0", "-m", strconv.FormatInt(memoryOf(job)>>20, 10), "-I", strconv.Itoa(maxMemcachedValue),
 		"-M", // An error, not silence, when memory is full.
 	}
 	if u, err := user.Current(); err == nil {
@@ -62,16 +71,18 @@ func memcachedArgs(at place, bytes int64) []string {
 }
 
 var peers = []*peer{
-	{name: "redis", program: "redis-server", debian: "redis-server", args: redisArgs, dial: dialRedisPipeline},
-	{name: "redis-auto", program: "redis-server", debian: "redis-server", args: redisArgs, dial: dialRedis},
+	{name: "redis", program: "redis-server", debian: "redis-server", args: redisArgs, keeps: true, dial: dialRedisPipeline},
+	{name: "redis-auto", program: "redis-server", debian: "redis-server", args: redisArgs, keeps: true, dial: dialRedis},
 	{name: "memcached", program: "memcached", debian: "memcached", args: memcachedArgs, dial: dialMemcached},
 }
 
 // Schemes lists what Dial and StartServer know: each peer with each transport,
-// such as redis-unix.
-func Schemes() (names []string) {
+// such as redis-unix. With a sync (kv.Config) it lists those that can keep what they store.
+func Schemes(sync string) (names []string) {
 	for _, p := range peers {
-		names = append(names, p.name+"-"+Unix, p.name+"-"+TCP)
+		if sync == "" || p.keeps {
+			names = append(names, p.name+"-"+Unix, p.name+"-"+TCP)
+		}
 	}
 	return names
 }
@@ -84,7 +95,7 @@ func find(scheme string) (p *peer, transport string, err error) {
 			}
 		}
 	}
-	return nil, "", fmt.Errorf("%w: %q, want one of %s", ErrScheme, scheme, strings.Join(Schemes(), ", "))
+	return nil, "", fmt.Errorf("%w: %q, want one of %s", ErrScheme, scheme, strings.Join(Schemes(""), ", "))
 }
 
 // memoryOf bounds what a server holds. An item of memcached has 56 bytes and
@@ -111,6 +122,9 @@ func StartServer(ctx context.Context, job kv.ServerJob, note func(string)) (kv.S
 	if err != nil {
 		return nil, err
 	}
+	if job.Sync != "" && !p.keeps {
+		return nil, fmt.Errorf("%w: %s keeps nothing on disk: sync is %s", ErrScheme, p.name, job.Sync)
+	}
 	program, err := exec.LookPath(p.program)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s (apt-get install %s)", ErrMissing, p.program, p.debian)
@@ -118,8 +132,8 @@ func StartServer(ctx context.Context, job kv.ServerJob, note func(string)) (kv.S
 	note("starting " + program)
 	s := &server{began: time.Now()}
 	if s.version, err = version(ctx, program); err == nil {
-		if s.place, err = findPlace(transport); err == nil {
-			err = s.run(ctx, append([]string{program}, p.args(s.place, memoryOf(job))...))
+		if s.place, err = findPlace(transport, job.Dir); err == nil {
+			err = s.run(ctx, append([]string{program}, p.args(s.place, job)...))
 		}
 	}
 	if err != nil {
@@ -161,11 +175,11 @@ func (s *server) Close() error {
 	return err
 }
 
-// findPlace makes a directory, and finds a free port or names a socket. Redis
+// findPlace makes a directory in dir, and finds a free port or names a socket. Redis
 // wants port 0 for none.
-func findPlace(transport string) (at place, err error) {
+func findPlace(transport, dir string) (at place, err error) {
 	at.network, at.port = transport, "0"
-	if at.dir, err = os.MkdirTemp("", "kvpeers-"); err != nil {
+	if at.dir, err = os.MkdirTemp(dir, "kvpeers-"); err != nil {
 		return at, err
 	}
 	if transport == Unix {

@@ -53,7 +53,7 @@ func spawn(string) child.Spawn {
 }
 
 func each(t *testing.T, test func(t *testing.T, s *server, dial func() kv.Store)) {
-	for _, scheme := range Schemes() {
+	for _, scheme := range Schemes("") {
 		t.Run(scheme, func(t *testing.T) {
 			s, err := StartServer(t.Context(), kv.ServerJob{Scheme: scheme, Keys: 1000, ValueBytes: 1 << 20}, nothing)
 			if err != nil {
@@ -173,18 +173,18 @@ func TestRun(t *testing.T) {
 			}
 			w.Keys, w.ValueBytes, w.LargestValueBytes, w.Seed = 200, 28, 200, 1
 			cfg := kv.Config{
-				Schemes: Schemes(), Workload: w, Clients: 2, InFlight: 8, Batch: c.batch, Repeat: 1,
+				Schemes: Schemes(""), Workload: w, Clients: 2, InFlight: 8, Batch: c.batch, Repeat: 1,
 				Warmup: 10 * time.Millisecond, Duration: 200 * time.Millisecond,
 			}
 			if c.batch > 1 {
 				cfg.InFlight = 1
 			}
-			rows, err := kv.Run(t.Context(), cfg, spawn, Schemes(), nothing, func(kv.Row) {})
-			if err != nil || len(rows) != len(Schemes()) {
+			rows, err := kv.Run(t.Context(), []kv.Config{cfg}, spawn, Schemes(""), nothing, func(kv.Row) {})
+			if err != nil || len(rows) != len(Schemes("")) {
 				t.Fatalf("%d rows, %v", len(rows), err)
 			}
 			for i, r := range rows {
-				if r.Scheme != Schemes()[i] || !strings.HasSuffix(r.Scheme, r.Transport) || r.Version == "" || r.OpsPerS <= 0 ||
+				if r.Scheme != Schemes("")[i] || !strings.HasSuffix(r.Scheme, r.Transport) || r.Version == "" || r.OpsPerS <= 0 ||
 					r.ByOp["read"].Count == 0 || r.Checked == 0 {
 					t.Errorf("%+v", r)
 				}

@@ -6,6 +6,7 @@
 //	go run ./cmd/kvpeers                             mix A, a million keys, 3 rounds
 //	go run ./cmd/kvpeers -mix C -batch 64            GetMany of 64 keys
 //	go run ./cmd/kvpeers -catfish ../../bin/catfish -transport shm -mix B -in-flight 64 -peer-in-flight 16
+//	go run ./cmd/kvpeers -catfish ../../bin/catfish -scheme tcp,fast,redis-unix -mix update=100 -sync always -dir /data
 //
 // The flags are those of `catfish bench kv`; -scheme takes peers with their
 // transport, too, such as redis-unix.
@@ -74,7 +75,7 @@ func work(ctx context.Context, role child.Role, cpus string, in io.Reader, out i
 func (o *options) spawner(self string) func(scheme string) child.Spawn {
 	return func(scheme string) child.Spawn {
 		return func(role child.Role, cpus affinity.Set) *exec.Cmd {
-			if slices.Contains(kvpeers.Schemes(), scheme) {
+			if slices.Contains(kvpeers.Schemes(""), scheme) {
 				return exec.Command(self, childArg, string(role), cpus.String())
 			}
 			return exec.Command(o.catfish, "bench", "child", string(role), "--cpus", cpus.String())
@@ -92,7 +93,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	return harness.Report(stdout, stderr, o.json, func(done func(kv.Row)) error {
-		_, err := kv.Run(ctx, o.Config, o.spawner(self), o.known(), func(s string) { fmt.Fprintln(stderr, s) }, done)
+		_, err := kv.Run(ctx, []kv.Config{o.Config}, o.spawner(self), o.known(), func(s string) { fmt.Fprintln(stderr, s) }, done)
 		return err
 	}, show)
 }
@@ -104,7 +105,7 @@ func show(w io.Writer, rows []kv.Row) error {
 	}
 	var found []string
 	for _, r := range rows {
-		if slices.Contains(kvpeers.Schemes(), r.Scheme) {
+		if slices.Contains(kvpeers.Schemes(""), r.Scheme) {
 			found = append(found, r.Scheme)
 		}
 	}
@@ -137,7 +138,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	valueBytes := fs.Int("value-bytes", 32, "bytes of a value")
 	seed := fs.Uint64("seed", 1, "of keys and operations")
 	scheme := fs.String("scheme", "", "schemes to run, in this order; empty: with -catfish, those of catfish bench kv, then "+
-		strings.Join(kvpeers.Schemes(), ","))
+		strings.Join(kvpeers.Schemes(""), ","))
 	fs.StringVar(&o.catfish, "catfish", "", "program catfish of this version, for its schemes; empty: peers only")
 	fs.IntVar(&o.Clients, "clients", 1, "connections")
 	fs.IntVar(&o.InFlight, "in-flight", 16, "operations under way per connection")
@@ -147,6 +148,8 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	fs.DurationVar(&o.Duration, "duration", 5*time.Second, "measured time per run")
 	fs.DurationVar(&o.Warmup, "warmup", time.Second, "time before it that is not measured")
 	fs.IntVar(&o.Repeat, "repeat", 3, "runs per scheme; the rows hold medians and spreads")
+	fs.StringVar(&o.Sync, "sync", "", "keep records on disk: a write is durable always (before it is answered), or off (when the system has written it); not memcached")
+	fs.StringVar(&o.Dir, "dir", "", "with -sync: where directories are made and removed; empty: the directory for temporary files")
 	fs.StringVar(&o.Transport, "transport", "auto", "of Catfish: auto, shm, soft or ofi")
 	server := fs.String("server-cpus", "", "cores of the server; empty: the first if there are two")
 	client := fs.String("client-cpus", "", "cores of the clients; empty: all but the first")
@@ -182,16 +185,16 @@ func (o *options) schemes(list string, peer int) {
 	case list != "":
 		o.Schemes = strings.Split(list, ",")
 	case o.catfish != "":
-		o.Schemes = slices.Concat(kv.DefaultSchemes, kvpeers.Schemes())
+		o.Schemes = slices.Concat(kv.DefaultSchemes, kvpeers.Schemes(o.Sync))
 	default:
-		o.Schemes = kvpeers.Schemes()
+		o.Schemes = kvpeers.Schemes(o.Sync)
 	}
 	if o.Batch > 1 {
 		o.InFlight, peer = 1, 0
 	}
 	if peer != 0 {
 		o.InFlightOf = map[string]int{}
-		for _, s := range kvpeers.Schemes() {
+		for _, s := range kvpeers.Schemes(o.Sync) {
 			o.InFlightOf[s] = peer
 		}
 	}
@@ -208,7 +211,7 @@ func cores(name, list string) (affinity.Set, error) {
 // known returns the schemes that can run: Catfish's need its program.
 func (o *options) known() []string {
 	if o.catfish == "" {
-		return kvpeers.Schemes()
+		return kvpeers.Schemes(o.Sync)
 	}
-	return append(kvpeers.Schemes(), catfish.Schemes()[1:]...)
+	return append(kvpeers.Schemes(o.Sync), catfish.Schemes()[1:]...)
 }

@@ -31,16 +31,21 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if o, err = parse(strings.Fields("-mix C -dist uniform -batch 64 -peer-in-flight 3"), io.Discard); err != nil ||
-		o.Workload.Dist != ycsb.Uniform || o.InFlight != 1 || o.InFlightOf != nil || !slices.Equal(o.Schemes, kvpeers.Schemes()) {
+		o.Workload.Dist != ycsb.Uniform || o.InFlight != 1 || o.InFlightOf != nil || !slices.Equal(o.Schemes, kvpeers.Schemes("")) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o, err = parse(strings.Fields("-catfish x -in-flight 64 -peer-in-flight 16"), io.Discard); err != nil ||
 		o.InFlight != 64 || o.InFlightOf["redis-unix"] != 16 || o.InFlightOf["fast"] != 0 ||
-		!slices.Equal(o.Schemes, slices.Concat(kv.DefaultSchemes, kvpeers.Schemes())) {
+		!slices.Equal(o.Schemes, slices.Concat(kv.DefaultSchemes, kvpeers.Schemes(""))) {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o, err = parse(strings.Fields("-sync always -dir /data"), io.Discard); err != nil || o.Sync != kv.SyncAlways || o.Dir != "/data" ||
+		!slices.Equal(o.Schemes, []string{"redis-unix", "redis-tcp", "redis-auto-unix", "redis-auto-tcp"}) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, bad := range []string{"-mix E", "-mix X", "-dist x", "-scheme x", "-scheme redis", "-scheme fast", "-clients 0 -clients -1",
-		"-server-cpus x", "-server-cpus 1023", "-peer-in-flight -1", "-repeat -1", "extra", "-catfish x -scheme fast -transport tcp"} {
+		"-server-cpus x", "-server-cpus 1023", "-peer-in-flight -1", "-repeat -1", "extra", "-catfish x -scheme fast -transport tcp",
+		"-sync daily", "-sync off -scheme memcached-tcp"} {
 		_, err := parse(strings.Fields(bad), io.Discard)
 		if !errors.Is(err, harness.ErrConfig) && !errors.Is(err, errUsage) && !errors.Is(err, affinity.ErrBadList) {
 			t.Errorf("%q: %v", bad, err)
