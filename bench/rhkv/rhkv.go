@@ -6,7 +6,6 @@ package rhkv
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/bench/stats"
 	"github.com/catfish-index/catfish/internal/cuckoo"
 	"github.com/catfish-index/catfish/internal/mapped"
 	"github.com/catfish-index/catfish/internal/ycsb"
@@ -22,11 +22,14 @@ import (
 
 // Config says what Run measures. Its zero values stand for the defaults.
 type Config struct {
-	Log2 int     // of the buckets of each table; 16
-	From float64 // the load factor at the first operation; 0.4
-	To   float64 // at the last one; 0.49
-	Dist ycsb.Dist
-	Seed uint64
+	Log2   int     // of the buckets of each table; 16
+	From   float64 // the load factor at the first operation; 0.4
+	To     float64 // at the last one; 0.49
+	Dist   ycsb.Dist
+	Seed   uint64
+	Commit string // of the program, for the rows
+	// Repeat is the number of rounds, of whose times rows have the medians; 1.
+	Repeat int
 }
 
 // Shares of inserts that the paper has, in %.
@@ -45,6 +48,9 @@ type Row struct {
 	Moved    float64 `json:"rehashed"` // items that were hashed again, of an insert
 	Stash    uint64  `json:"stashed"`  // items for which the tables had no room
 	NsPerOp  float64 `json:"ns_per_op"`
+	Commit   string  `json:"commit"`
+	// Runs are the times of the single rounds.
+	Runs []float64 `json:"runs_ns_per_op"`
 }
 
 // target is a table under test.
@@ -75,34 +81,42 @@ func (t *conventional) fill(r *Row) {
 	r.Kicks, r.Rehashes, r.Moved = float64(t.kicks), t.rehashes, float64(t.moved)
 }
 
-// Run measures all rows. Errors of the Config wrap harness.ErrConfig.
-func Run(ctx context.Context, c Config) ([]Row, error) {
+// Run measures all rows, and calls done with each. Errors of the Config wrap harness.ErrConfig.
+func Run(ctx context.Context, c Config, done func(Row)) error {
 	harness.Default(&c.Log2, 16)
 	harness.Default(&c.From, 0.4)
 	harness.Default(&c.To, 0.49)
-	if err := harness.CheckRange("log2 of the buckets", c.Log2, 8, 24); err != nil {
-		return nil, err
+	harness.Default(&c.Repeat, 1)
+	if err := harness.CheckRange("repeat", c.Repeat, 1, harness.MaxRepeat); err != nil {
+		return err
+	}
+	if err := harness.CheckRange("log2", c.Log2, 8, 24); err != nil {
+		return err
 	}
 	if !(c.From > 0 && c.From < c.To && c.To <= 0.495) { // Beyond, conventional hashing hardly ever ends.
-		return nil, fmt.Errorf("%w: loads from %v to %v, want rising ones, 0 to 0.495", harness.ErrConfig, c.From, c.To)
+		return fmt.Errorf("%w: loads from %v to %v, want rising ones, above 0 and to 0.495", harness.ErrConfig, c.From, c.To)
 	}
-	var rows []Row
-	for _, share := range Shares {
-		for _, name := range []string{"g-cuckoo", "conventional"} {
-			if ctx.Err() != nil {
-				return rows, context.Cause(ctx)
-			}
-			r, err := one(c, name, share)
-			if err != nil {
-				return rows, fmt.Errorf("rhkv: %s, %d %% inserts: %w", name, share, err)
-			}
-			rows = append(rows, *r)
+	rows := make([]Row, len(tables)*len(Shares))
+	for _, i := range harness.Rounds(c.Repeat, len(rows)) {
+		name, share := tables[i%len(tables)], Shares[i/len(tables)]
+		r, err := one(ctx, c, name, share)
+		if err != nil {
+			return fmt.Errorf("rhkv: %s, %d %% inserts: %w", name, share, err)
+		}
+		r.Runs = rows[i].Runs
+		r.Runs = append(r.Runs, r.NsPerOp)
+		if rows[i] = *r; len(r.Runs) == c.Repeat {
+			r.NsPerOp = stats.Median(r.Runs)
+			done(*r)
 		}
 	}
-	return rows, nil
+	return nil
 }
 
-func one(c Config, name string, share int) (_ *Row, err error) {
+// tables are the rows of one share of inserts.
+var tables = []string{"g-cuckoo", "conventional"}
+
+func one(ctx context.Context, c Config, name string, share int) (_ *Row, err error) {
 	places := float64(int(2) << c.Log2)
 	first, last := uint64(c.From*places), uint64(c.To*places)
 	w := ycsb.Config{
@@ -128,6 +142,9 @@ func one(c Config, name string, share int) (_ *Row, err error) {
 		t = &gCuckoo{Index: index}
 	}
 	for i := range first {
+		if err := stopped(ctx, i); err != nil {
+			return nil, err
+		}
 		op := w.Load(i)
 		if err := t.put(cuckoo.Hash(c.Seed, op.Key[:]), i+1); err != nil {
 			return nil, err
@@ -135,10 +152,13 @@ func one(c Config, name string, share int) (_ *Row, err error) {
 	}
 	var before Row
 	t.fill(&before)
-	r := &Row{Inserts: share, Table: name, Dist: c.Dist.String(), From: c.From, To: c.To}
+	r := &Row{Inserts: share, Table: name, Dist: c.Dist.String(), From: c.From, To: c.To, Commit: c.Commit}
 	began := time.Now()
 	n := first
 	for n < last {
+		if err := stopped(ctx, uint64(r.Ops)); err != nil {
+			return nil, err
+		}
 		op := ops.Next()
 		h := cuckoo.Hash(c.Seed, op.Key[:])
 		r.Ops++
@@ -163,28 +183,34 @@ func one(c Config, name string, share int) (_ *Row, err error) {
 	return r, nil
 }
 
-// Write writes the table in Markdown. Its last column is measured, the others are counted.
+// stopped looks at ctx every few thousand operations: large tables fill for minutes.
+func stopped(ctx context.Context, op uint64) error {
+	if op%4096 == 0 && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// Write writes the table in Markdown. Its last columns are measured, the others are counted. The last is G-Cuckoo's
+// time by that of the other table: within rounds, with its standard error, if there were two or more.
 func Write(w io.Writer, rows []Row) error {
 	var b strings.Builder
-	b.WriteString("| inserts | table | kicks of an insert | rehashes | items rehashed of an insert | stashed | ns of an operation |\n|---|---|---|---|---|---|---|\n")
-	for _, r := range rows {
-		fmt.Fprintf(&b, "| %d %% | %s | %.3f | %d | %.1f | %d | %.0f |\n", r.Inserts, r.Table, r.Kicks, r.Rehashes, r.Moved, r.Stash, r.NsPerOp)
+	b.WriteString("| inserts | table | kicks of an insert | rehashes | items rehashed of an insert | stashed | ns of an operation, measured | by conventional |\n|---|---|---|---|---|---|---|---|\n")
+	for i, r := range rows {
+		by := ""
+		if i+1 < len(rows) && r.Inserts == rows[i+1].Inserts {
+			by = fmt.Sprintf("%.3f", stats.Ratio(r.NsPerOp, rows[i+1].NsPerOp))
+			if times, stderr, ok := harness.Within(r.Runs, rows[i+1].Runs); ok {
+				by = fmt.Sprintf("%.3f +- %.3f", times, stderr)
+			}
+		}
+		fmt.Fprintf(&b, "| %d %% | %s | %.3f | %d | %.1f | %d | %.0f | %s |\n", r.Inserts, r.Table, r.Kicks, r.Rehashes, r.Moved, r.Stash, r.NsPerOp, by)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// WriteJSON writes each row as a line.
-func WriteJSON(w io.Writer, rows []Row) error {
-	for _, r := range rows {
-		if err := json.NewEncoder(w).Encode(r); err != nil {
-			return fmt.Errorf("rhkv: writing a row: %w", err)
-		}
-	}
-	return nil
-}
-
-// Elision says whether this processor elides locks (HLE), as far as the system tells.
+// Elision says whether this processor elides locks (HLE), as far as the system reports.
 func Elision() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -1,7 +1,9 @@
 package rhkv
 
 import (
+	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -40,18 +42,25 @@ func TestConventional(t *testing.T) {
 
 // Counts are equal in each run, and G-Cuckoo neither loops nor rehashes.
 func TestRunCountsAgain(t *testing.T) {
-	c := Config{Log2: 10, From: 0.4, To: 0.49, Dist: ycsb.Latest, Seed: 1}
-	a, err := Run(t.Context(), c)
+	c := Config{Log2: 10, From: 0.4, To: 0.49, Dist: ycsb.Latest, Seed: 1, Repeat: 2}
+	run := func(c Config) (rows []Row, err error) {
+		err = Run(t.Context(), c, func(r Row) { rows = append(rows, r) })
+		return rows, err
+	}
+	a, err := run(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Run(t.Context(), c)
+	b, err := run(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range a {
-		a[i].NsPerOp, b[i].NsPerOp = 0, 0
-		if a[i] != b[i] {
+		if len(a[i].Runs) != 2 || a[i].NsPerOp != (a[i].Runs[0]+a[i].Runs[1])/2 {
+			t.Errorf("%+v", a[i])
+		}
+		a[i].NsPerOp, a[i].Runs, b[i].NsPerOp, b[i].Runs = 0, nil, 0, nil
+		if !reflect.DeepEqual(a[i], b[i]) {
 			t.Errorf("%+v, then %+v", a[i], b[i])
 		}
 		if a[i].Table == "g-cuckoo" && (a[i].Rehashes > 0 || a[i].Moved > 0 || a[i].Kicks == 0) {
@@ -61,10 +70,39 @@ func TestRunCountsAgain(t *testing.T) {
 	if len(a) != 2*len(Shares) {
 		t.Errorf("%d rows", len(a))
 	}
-	for _, c := range []Config{{Log2: 30}, {From: 0.5, To: 0.4}, {To: 0.6}} {
-		if _, err := Run(t.Context(), c); !errors.Is(err, harness.ErrConfig) {
+	for _, c := range []Config{{Log2: 30}, {Repeat: -1}, {From: 0.5, To: 0.4}, {To: 0.6}} {
+		if _, err := run(c); !errors.Is(err, harness.ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// A run ends when it is stopped, also while it fills a table.
+func TestRunStops(t *testing.T) {
+	why := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	err := Run(ctx, Config{Log2: 8}, func(r Row) { t.Errorf("%+v", r) })
+	if !errors.Is(err, why) {
+		t.Error(err)
+	}
+	ctx, cancel = context.WithCancelCause(t.Context())
+	rows := 0
+	err = Run(ctx, Config{Log2: 8}, func(Row) { rows++; cancel(why) })
+	if !errors.Is(err, why) || rows != 1 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
+// TestWrite: a time by that of the other table stands beside G-Cuckoo's, of one round or within several.
+func TestWrite(t *testing.T) {
+	rows := []Row{{Inserts: 20, Table: "g-cuckoo", NsPerOp: 115, Runs: []float64{115}}, {Inserts: 20, Table: "conventional", NsPerOp: 100, Runs: []float64{100}}}
+	for _, want := range []string{"| 115 | 1.150 |\n", "| 115 | 1.500 +- 0.000 |\n"} {
+		var b strings.Builder
+		if err := Write(&b, rows); err != nil || !strings.Contains(b.String(), want) || !strings.HasSuffix(b.String(), "| 100 |  |\n") {
+			t.Errorf("%v: no %q in\n%s", err, want, b.String())
+		}
+		rows[0].Runs, rows[1].Runs = []float64{150, 300}, []float64{100, 200}
 	}
 }
 
