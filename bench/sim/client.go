@@ -298,11 +298,13 @@ func (s *sim) finish(id uint32) {
 // heartbeatArrived puts a heartbeat into a client's mailbox, in place of an
 // older one.
 func (s *sim) heartbeatArrived(id uint32, slot uint16) {
-	c, b := &s.clients[id], &s.hosts[int(id)%len(s.hosts)].heartbeats.slots[slot]
+	h := &s.hosts[int(id)%len(s.hosts)].heartbeats
+	c, b := &s.clients[id], &h.slots[slot]
 	if b.Seq <= c.sent {
 		return
 	}
 	c.sent, c.load, c.pending = b.Seq, *b, true
+	c.answer = float64(h.answer[slot])
 	s.n.heartbeats++
 }
 

@@ -47,7 +47,7 @@ type Tree struct {
 	// Inserted is Spec.Inserted. Leaves of a loaded tree are full: almost
 	// every insert splits one, until their number has doubled.
 	Inserted float64 `toml:"inserted" min:"0" max:"1"`
-	// Strategy is Spec.Strategy, original or revised.
+	// Strategy is Spec.Strategy, one of rstar.Strategies.
 	Strategy rstar.Strategy `toml:"strategy"`
 }
 

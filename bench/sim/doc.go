@@ -98,7 +98,8 @@
 //
 // engine.go is the clock, the queue of events, cores and meters; sim.go has
 // the events; client.go, offload.go, cache.go, server.go, polling.go, turns.go and
-// heartbeat.go handle them; series.go watches a run over time; workload.go is
+// heartbeat.go handle them; answers.go is a trial, answer times in heartbeats;
+// series.go watches a run over time; workload.go is
 // the real tree; cluster.go the parameters; run.go, row.go the input and
 // output; micro.go is the paper's figure 9; fit.go finds free parameters. hosts.go and
 // groups.go are several groups, scaleout.go is a table of them.

@@ -14,6 +14,8 @@ const heartbeatSlots = 1 << 8
 // heartbeats are the server's measurements for its heartbeats.
 type heartbeats struct {
 	slots  [heartbeatSlots]policy.Load
+	answer [heartbeatSlots]time.Duration // of a message that comes then: answers.go
+	perNs  float64                       // of a request, in the latest interval with one
 	seq    uint64
 	busyNs float64 // of cores, since the last heartbeat; spinning not counted
 	bytes  float64 // of answers, since then
@@ -38,6 +40,10 @@ func (s *sim) sendHeartbeats(at uint32) {
 		Waiting: uint64(h.server.waiting), BytesOut: b.bytes * 1e9 / k.IntervalNs,
 		Interval: time.Duration(k.IntervalNs),
 	}
+	if b.served > 0 {
+		b.perNs = b.busyNs / float64(b.served)
+	}
+	b.answer[slot] = time.Duration(b.perNs + float64(h.server.waiting)*b.perNs/float64(s.cl.Server.Cores))
 	// A server without requests for a second falls silent.
 	if b.idle += k.IntervalNs; b.served > 0 {
 		b.idle = 0

@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/catfish-index/catfish/bench"
+	"github.com/catfish-index/catfish/internal/policy"
 )
 
 // Row is what bench sim prints for one simulation: the keys of a row of bench
@@ -26,6 +27,7 @@ type Row struct {
 	TookS      float64  `json:"took_s"` // of real time
 	JoinAtS    float64  `json:"join_at_s,omitempty"`
 	First      int      `json:"first_clients,omitempty"`
+	Answers    bool     `json:"answers,omitempty"` // clients compare answer times
 	Series     []Sample `json:"series,omitempty"`
 }
 
@@ -63,6 +65,9 @@ func NewRow(cfg Config, w *Workload, r *Result, commit string) Row {
 		FellBack: r.FellBack, Lines: r.Lines, Repairs: r.Repairs,
 		JoinAtS: cfg.JoinAt.Seconds(), First: cfg.First, Series: r.Series, Events: r.Events, TookS: r.Took.Seconds(),
 	}
+	if sch, err := policy.SchemeByName(cfg.Scheme); err == nil {
+		row.Answers = cfg.byAnswers(sch)
+	}
 	if w.Spec.Groups > 1 {
 		row.Groups, row.Placing, row.Asked = w.Spec.Groups, w.Spec.Placing, w.Asked
 	}
@@ -80,6 +85,10 @@ func WriteRows(w io.Writer, cl *Cluster, load *Workload, rows []Row) error {
 	}
 	said := map[string]bool{} // Rows differ in clients, too.
 	for _, r := range rows {
+		if r.Answers && !said[r.Scheme] {
+			said[r.Scheme] = true
+			fmt.Fprintf(w, "simulated: %s: by announced answer times instead\n", r.Scheme)
+		}
 		if !r.Backoff.IsPaper() && !said[r.Scheme] {
 			said[r.Scheme] = true
 			fmt.Fprintf(w, "simulated: %s: %v\n", r.Scheme, r.Backoff)

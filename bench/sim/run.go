@@ -29,6 +29,9 @@ type Config struct {
 	Warmup   time.Duration // before it
 	Seed     uint64
 	Backoff  policy.Backoff // of schemes paper and paper-literal; the paper's
+	// Answers makes clients of schemes that adapt compare the answer times that
+	// heartbeats announce with their own: answers.go.
+	Answers bool
 	// FetchAll makes clients of scheme fetch fetch all answers that do not
 	// come late, instead of comparing fetched with written answers.
 	FetchAll bool

@@ -99,6 +99,7 @@ type client struct {
 	pending bool        // the engine has not taken it
 	knows   int64       // time of the newest header that a walk of it has read
 	sent    uint64      // sequence number of the latest heartbeat
+	answer  float64     // ns that it announced for a message
 	walks   uint64      // begun, in schemes that cache nodes
 	reads   int         // since the last yield
 	fetcher *fetcher    // of scheme fetch
@@ -143,7 +144,11 @@ func newSim(cfg Config, w *Workload) (*sim, error) {
 	for i := range s.clients {
 		c := &s.clients[i]
 		g, seed := s.machines[i/n%len(s.machines)].groups[i%n], cfg.Seed+uint64(i)
-		c.engine = policy.NewEngine(sch.New(seed, g, cfg.Backoff), seed, s.clock, g)
+		p := sch.New(seed, g, cfg.Backoff)
+		if cfg.byAnswers(sch) {
+			p = &quicker{client: c}
+		}
+		c.engine = policy.NewEngine(p, seed, s.clock, g)
 		if sch.Fetch {
 			c.fetcher = newFetcher(0, cfg.FetchAll, seed, &s.now)
 		}

@@ -42,6 +42,7 @@ type simFlags struct {
 	plots    string
 	joinAt   time.Duration
 	first    int
+	answers  bool
 	table    bool
 	asPaper  bool
 	scaleOut bool
@@ -118,12 +119,13 @@ throughput with 1, 2, 3, 4 and 8 groups, for small searches, features and gets b
 	fs.StringVar(&f.plots, "plots", "", "directory for plots over time, as SVG; needs --sample and one number of clients")
 	fs.DurationVar(&f.joinAt, "join-at", 0, "all but --first clients begin so long after the warm-up")
 	fs.IntVar(&f.first, "first", 1, "clients that are there from the beginning, with --join-at")
+	fs.BoolVar(&f.answers, "answers", false, "heartbeats announce how long a message will take, and clients of schemes paper, paper-literal and cost offload while that is quicker, in place of the scheme's policy")
 	fs.IntVar(&f.groups, "groups", 1, "groups of one server each that have a part of the data, 1 to 64; searches only")
 	fs.StringVar(&f.placing, "place", string(sim.Boxes), "with --groups: boxes, by place, or features, by id")
 	fs.BoolVar(&f.scaleOut, "scale-out", false, fmt.Sprintf("throughput by the number of groups; of %d objects unless --objects says otherwise", sim.ScaleOutObjects))
 	cli.Complete(c, "place", string(sim.Boxes), string(sim.Features))
 	fs.BoolVar(&f.table, "table", false, "compare with every number of the paper, ours and with --as-paper")
-	fs.BoolVar(&f.asPaper, "as-paper", false, "everything as 'bench paper --as-paper' has it: the schemes of the paper, Algorithm 1 to the letter, an inserted original R*-tree")
+	fs.BoolVar(&f.asPaper, "as-paper", false, "everything as 'bench paper --as-paper' has it: the schemes of the paper, Algorithm 1 to the letter, an inserted original R*-tree with as many children in a node as objects in a leaf")
 	fs.StringVar(&f.figure, "figure", "", "9: latency and throughput of TCP/IP, RDMA Read and RDMA Write by bytes, as --table writes it")
 	fs.StringVar(&f.fit, "fit", "", "file with rows of bench run --json, or paper: fit the cluster to them")
 	fs.StringVar(&f.check, "check", "", "file with rows of bench run --json: simulate them and compare")
@@ -174,7 +176,7 @@ func (f *simFlags) preset(fs *pflag.FlagSet) error {
 	if f.special() {
 		return cli.BadUsage("--as-paper with --scale-out, --figure, --fit, --check or --table, which prints both")
 	}
-	f.schemes, f.strategy, f.insert = paper.PresetSchemes(), rstar.Original, true
+	f.schemes, f.strategy, f.insert = paper.PresetSchemes(), rstar.OriginalDoubles, true
 	return cli.NoUse(fs, "with --as-paper, which sets it", append([]string{"scheme"}, presetFlags...)...)
 }
 
@@ -272,7 +274,7 @@ func (f *simFlags) noUse(fs *pflag.FlagSet) error {
 	var errs []error
 	if f.special() {
 		errs = append(errs, cli.NoUse(fs, "with --table, --scale-out, --figure, --fit or --check", "scheme", "clients", "in-flight",
-			"dataset", "scale", "mix", "warmup", "sample", "join-at", "first", "groups"))
+			"dataset", "scale", "mix", "warmup", "sample", "join-at", "first", "groups", "answers"))
 	}
 	if f.groups == 1 {
 		errs = append(errs, cli.NoUse(fs, "without --groups", "place"))
@@ -340,7 +342,7 @@ func (f *simFlags) configs(cl *sim.Cluster) ([]sim.Config, error) {
 			cfg := sim.Config{
 				Cluster: cl, Scheme: scheme, Clients: n, InFlight: f.inFlight, Mix: shares,
 				Duration: f.duration, Warmup: f.warmup, Seed: f.seed,
-				JoinAt: f.joinAt, First: f.first, Sample: f.sample, Backoff: f.backoff,
+				JoinAt: f.joinAt, First: f.first, Sample: f.sample, Backoff: f.backoff, Answers: f.answers,
 			}
 			if err := cfg.Validate(); err != nil {
 				return nil, err

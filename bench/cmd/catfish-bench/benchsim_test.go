@@ -49,6 +49,20 @@ func TestBenchSim(t *testing.T) {
 	clitest.Fail(t, cli.ExitUsage, []string{"bench", "sim", "--check", file}, "row 1 is simulated")
 }
 
+// TestBenchSimAnswers: --answers reaches the clients of schemes that adapt, and is refused where
+// it does nothing.
+func TestBenchSimAnswers(t *testing.T) {
+	args := strings.Fields("bench sim --objects 20000 --scheme fast,paper --clients 32 --duration 2ms --warmup 1ms --answers --json -")
+	lines := strings.Split(strings.TrimSpace(clitest.Succeed(t, args...)), "\n")
+	for i, line := range lines {
+		var r sim.Row
+		if err := json.Unmarshal([]byte(line), &r); err != nil || r.Answers != (r.Scheme == "paper") || i > 1 {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+	clitest.Fail(t, cli.ExitUsage, []string{"bench", "sim", "--table", "--answers"}, "--answers does nothing with")
+}
+
 // Several groups are a set-up like others; rows and table say how many groups a search asks.
 func TestBenchSimGroups(t *testing.T) {
 	args := strings.Fields("bench sim --groups 3 --place features --dataset rea02-like --objects 3000 --scale 0.1deg" +
