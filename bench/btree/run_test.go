@@ -3,36 +3,65 @@ package btree
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/catfish-index/catfish/bench/harness"
+	"github.com/catfish-index/catfish/internal/longer"
 )
 
 // TestRun: each kind of scheme gives right answers, and its operations have the round trips
 // that they must have: the tree has two levels with 600 keys, and with 1200.
 func TestRun(t *testing.T) {
 	cfg := Config{Schemes: []string{Local, "fast", "fast-polling", "fetch", "offload", "paper", "cost"}, Keys: 600, Range: 30, Clients: 3,
-		Scans: 30, Writes: 30, Duration: 30 * time.Millisecond, Transport: "shm", Seed: 5}
+		Scans: 30, Writes: 30, Transport: "shm", Seed: 5}
 	var rows []Row
-	if err := Run(t.Context(), cfg, func(string) {}, func(r Row) { rows = append(rows, r) }); err != nil {
-		t.Fatal(err)
-	}
+	longer.Measure(t, 30*time.Millisecond, func(d time.Duration) error {
+		rows, cfg.Duration = rows[:0], d
+		if err := Run(t.Context(), cfg, func(string) {}, func(r Row) { rows = append(rows, r) }); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if r.Ops["get"].Count == 0 || r.Ops["scan"].Count == 0 || r.Ops["write"].Count == 0 {
+				return fmt.Errorf("not each kind of operation in %+v", r)
+			}
+		}
+		return nil
+	})
 	for i, r := range rows {
 		get, scan, write := r.Ops["get"], r.Ops["scan"], r.Ops["write"]
-		if r.Scheme != cfg.Schemes[i] || r.Wrong != 0 || r.OpsPerS <= 0 || get.Count == 0 || scan.Count == 0 || write.Count == 0 || scan.Items < 29 {
+		if r.Scheme != cfg.Schemes[i] || r.Wrong != 0 || r.OpsPerS <= 0 || scan.Items < 29 {
 			t.Errorf("%+v", r)
 		}
 		trips := map[string]float64{Local: 0, "fast": 1, "fast-polling": 1, "fetch": 1, "offload": 2}
-		if want, ok := trips[r.Scheme]; ok && (get.Trips != want || scan.Trips < want || r.Scheme == "offload" != (r.Offloaded == 1)) {
+		// Beside writers an offloaded get may read a node again, or one more.
+		exact := get.Trips == trips[r.Scheme] || r.Scheme == "offload" && get.Trips > 2
+		if want, ok := trips[r.Scheme]; ok && (!exact || scan.Trips < want || r.Scheme == "offload" != (r.Offloaded == 1)) {
 			t.Errorf("%s: gets %v round trips, scans %v, offloaded %v; want %v", r.Scheme, get.Trips, scan.Trips, r.Offloaded, want)
 		}
 		if want := min(trips[r.Scheme], 1); write.Trips != want && r.Scheme != "paper" && r.Scheme != "cost" {
 			t.Errorf("%s: writes of %v round trips, want %v", r.Scheme, write.Trips, want)
 		}
 	}
+	cfg.Schemes, cfg.Writes = []string{"offload"}, 0
+	longer.Measure(t, 10*time.Millisecond, func(d time.Duration) error {
+		cfg.Duration = d
+		var r Row
+		if err := Run(t.Context(), cfg, func(string) {}, func(one Row) { r = one }); err != nil {
+			t.Fatal(err)
+		}
+		get := r.Ops["get"]
+		if get.Count == 0 {
+			return fmt.Errorf("no get in %+v", r)
+		}
+		if get.Trips != 2 || r.FellBack != 0 || r.Wrong != 0 {
+			t.Errorf("without writers: %+v", r)
+		}
+		return nil
+	})
 	var table bytes.Buffer
 	if err := WriteTable(&table, rows); err != nil || strings.Count(table.String(), "\n") != 4+3*len(rows) {
 		t.Errorf("%v:\n%s", err, &table)

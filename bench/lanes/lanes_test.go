@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -80,21 +81,25 @@ func TestRelaxedLosesWrites(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			c := testConfig(t, transport, Relaxed, 1)
 			var last atomic.Uint64
-			failed := false
+			failed, acknowledged := false, make(chan struct{})
 			c.Apply = func(_ int, seq uint64) error {
 				if seq == 5 && !failed {
 					failed = true
+					<-acknowledged // Then the answer comes after all writes.
 					return errors.New("once")
 				}
 				last.Store(seq)
 				return nil
 			}
 			g := open(t, c)
+			release := sync.OnceFunc(func() { close(acknowledged) })
+			t.Cleanup(release)
 			for range AskEvery {
 				if err := g.Write(payload); err != nil {
 					t.Fatal(err)
 				}
 			}
+			release()
 			catfishtest.Eventually(t, "the follower has answered", func() bool { return g.Counts().Answers == 1 })
 			if last.Load() != 4 {
 				t.Fatalf("the follower has %d entries, want 4 of the %d that were acknowledged", last.Load(), AskEvery)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -412,6 +413,73 @@ func TestPatience(t *testing.T) {
 	c.Rate = 8_000_000 // 1 s.
 	if got := c.patience(); got != patience+4*time.Second {
 		t.Errorf("patience %v", got)
+	}
+}
+
+// late is a device whose Accept returns when the peer has written already.
+type late struct {
+	rdma.Device
+	wrote func() bool
+}
+
+func (d late) Listen(addr string) (rdma.Listener, error) {
+	l, err := d.Device.Listen(addr)
+	return lateListener{l, d.wrote}, err
+}
+
+type lateListener struct {
+	rdma.Listener
+	wrote func() bool
+}
+
+func (l lateListener) Accept(ctx context.Context) (rdma.ConnRequest, error) {
+	req, err := l.Listener.Accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return lateRequest{req, l.wrote}, nil
+}
+
+type lateRequest struct {
+	rdma.ConnRequest
+	wrote func() bool
+}
+
+func (r lateRequest) Accept(cfg rdma.QPConfig, private []byte) (rdma.QueuePair, error) {
+	qp, err := r.ConnRequest.Accept(cfg, private)
+	for err == nil && !r.wrote() {
+		runtime.Gosched()
+	}
+	return qp, err
+}
+
+// A client's first Write is answered, also when it arrives before the server looks.
+func TestFirstOneWay(t *testing.T) {
+	const size = 64
+	var server *target
+	ready := make(chan struct{})
+	job := serverJob{Op: OneWay, Transport: "shm", Bytes: size, Patience: time.Minute}
+	server, err := openTarget(t.Context(), job, func(transport string, f bench.Fabric) (rdma.Device, error) {
+		d, err := bench.OpenDevice(transport, f)
+		return late{d, func() bool { <-ready; return server.word().Load() != 0 }}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.close()
+	close(ready)
+	v, err := newVerbs(t.Context(), clientJob{Op: OneWay, Transport: "shm", Addr: server.ln.Addr(),
+		Remote: server.mem.Remote(), Bytes: size, Patience: 10 * time.Second}, bench.OpenDevice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.close()
+	client := newOneWay(v)
+	if err := client.begin(t.Context(), size, 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.request(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

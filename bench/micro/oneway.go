@@ -115,15 +115,18 @@ func (m *mailbox) next(ctx context.Context, last uint64, patience time.Duration)
 	}
 }
 
-// serveOneWay answers each of a client's Writes by one. It returns when the connection
-// or ctx ends.
-func (t *target) serveOneWay(ctx context.Context, qp rdma.QueuePair, peer rdma.Remote) error {
+// word is where a client writes its word.
+func (t *target) word() *atomic.Uint64 { return wordOf(t.mem.Bytes(), lineAfter(len(t.want))) }
+
+// serveOneWay answers each of a client's Writes by one; last is the word before the
+// first. It returns when the connection or ctx ends.
+func (t *target) serveOneWay(ctx context.Context, qp rdma.QueuePair, peer rdma.Remote, last uint64) error {
 	word := lineAfter(len(t.want))
 	m := &mailbox{
-		qp: qp, send: t.send, mem: t.mem, in: wordOf(t.mem.Bytes(), word), out: word + 8,
+		qp: qp, send: t.send, mem: t.mem, in: t.word(), out: word + 8,
 		peer: peer, word: word, sleeps: t.dev.Info().Emulated,
 	}
-	for last := m.in.Load(); ; {
+	for {
 		v, err := m.next(ctx, last, 0)
 		if err != nil {
 			return err

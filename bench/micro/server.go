@@ -119,12 +119,13 @@ func (t *target) accept(ctx context.Context) {
 		}
 		if err == nil {
 			peer, oneWay := peerOf(req.PrivateData())
+			last := t.word().Load() // Before the client can write another one.
 			qp, err := req.Accept(rdma.QPConfig{SendCQ: t.send, RecvCQ: t.recv}, nil)
 			if err == nil && oneWay {
 				t.serving.Add(1)
 				go func() {
 					defer t.serving.Done()
-					_ = t.serveOneWay(ctx, qp, peer) // The client reports what is missing.
+					_ = t.serveOneWay(ctx, qp, peer, last) // The client reports what is missing.
 				}()
 			}
 		}
