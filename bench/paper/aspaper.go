@@ -14,22 +14,29 @@ import (
 // all figures, numbers and claims have them.
 var literal = Series{Name: catfish.Name, Title: catfish.Title, Scheme: "paper-literal"}
 
+// farm is polling of the preset, where the device has the order for it (shm); elsewhere
+// the preset has none (Cells).
+var farm = Series{Name: polling.Name, Title: polling.Title, Scheme: "farm"}
+
 // PresetHas lists what the preset has as in the paper.
 var PresetHas = []string{
-	"an original R*-tree that grew by insertion",
+	"an original R*-tree that grew by insertion, with no more children in an inner node than objects in a leaf, as where" +
+		" boxes are doubles (original-doubles): levels, splits and the nodes and bytes of a read are those of such a tree",
 	"a worker with a thread of its own for each connection",
 	"Algorithm 1 to the letter (scheme paper-literal), N = 8, T = 95 %, the latest heartbeat",
-	"inserts of section V-B, rings of 256 KiB, a heartbeat every 10 ms",
-	"base lines: a polling server (fast-polling), and one read at a time without the tree's header (offload-single)",
+	"inserts of section V-B, rings of 256 KiB",
+	"a heartbeat every 10 ms to each active client, a message in its ring (--heartbeat-in-ring)",
+	"base lines: over shm, messages of one Write that both sides poll, their size and then their last byte (scheme farm);" +
+		" one read at a time without the tree's header (offload-single)",
 	"figure 14: queries of 50 to 150 results",
 }
 
 // PresetLacks lists what no option makes as in the paper.
 var PresetLacks = []string{
-	"boxes in inner nodes are float32 offsets, not doubles, so that a node has more children",
-	"fast-polling: a request is two Writes, its bytes and a word that the worker polls; answers come with" +
-		" immediates. Transports place the bytes of one Write in any order, so that a message cannot be polled itself",
-	"heartbeats are Writes into a mailbox, not messages in the ring, and come in eight groups over their interval",
+	"boxes in inner nodes are float32 offsets that are rounded outwards, in half of the node's room, not doubles: a search" +
+		" may read a child that doubles exclude, and a split may differ where boxes differ by less than that",
+	"over soft and ofi, which do not declare the order of a Write's bytes, there is no polling base line",
+	"a heartbeat that finds no room in a ring is left out, and each connection's worker sends its own, at its own moment",
 	"the room of a ring is returned by immediates, not by Writes of a pointer",
 	"one writer at a time changes the tree; there are no locks of Kornacker and Banks",
 	"multi-issue has at most 16 reads of a search under way",
@@ -38,7 +45,7 @@ var PresetLacks = []string{
 // AsPaper returns the settings and experiments of the preset: a worker for each
 // connection everywhere, and the series of the paper alone.
 func AsPaper(s Settings, experiments []Experiment) (Settings, []Experiment) {
-	s.AsPaper, s.Strategy, s.Inserted = true, rstar.Original, true
+	s.AsPaper, s.Strategy, s.Inserted = true, rstar.OriginalDoubles, true
 	with := slices.Clone(experiments)
 	for i := range with {
 		e := &with[i]
@@ -46,11 +53,16 @@ func AsPaper(s Settings, experiments []Experiment) (Settings, []Experiment) {
 		if slices.Contains(e.Series, catfish) {
 			e.Series = []Series{tcp, polling, single, literal}
 		}
+		if j := slices.Index(e.Series, polling); j >= 0 {
+			e.Series = slices.Clone(e.Series)
+			e.Series[j] = farm
+		}
 	}
 	return s, with
 }
 
-// PresetSchemes are the schemes of the preset's figures 10 to 14.
+// PresetSchemes are the schemes of the preset's figures 10 to 14, as they are
+// simulated: there a request of fast-polling is one message.
 func PresetSchemes() []string {
 	return []string{tcp.Name, polling.Name, single.Name, literal.Scheme}
 }

@@ -69,11 +69,10 @@ func Cells(experiments []Experiment, networks []Network, transports []string, cl
 			for _, p := range e.Panels {
 				for _, x := range numbers {
 					for j, transport := range over {
-						series := e.Series
-						if j > 0 { // tcp ran with the first transport.
-							series = slices.DeleteFunc(slices.Clone(series),
-								func(s Series) bool { return s.Name == tcp.Name })
-						}
+						series := slices.DeleteFunc(slices.Clone(e.Series), func(s Series) bool {
+							return j > 0 && s.Name == tcp.Name || // which ran with the first transport
+								s == farm && transport != "shm"
+						})
 						if len(series) > 0 {
 							cells = append(cells, Cell{e, p, n, transport, x, series})
 						}
@@ -100,7 +99,7 @@ func (c Cell) config(s Settings) (bench.Config, error) {
 		cfg.Dataset = s.Data
 	}
 	cfg.Clients, cfg.Transport = c.Clients, c.Transport
-	cfg.WorkerPerConnection = c.Experiment.PerConnection
+	cfg.WorkerPerConnection, cfg.HeartbeatInRing = c.Experiment.PerConnection, s.AsPaper
 	// One process for each of the clients' cores, like the paper's for each
 	// machine.
 	cfg.Procs = min(max(1, len(cfg.ClientCPUs)), c.Clients)
