@@ -22,21 +22,27 @@ func printed(t *testing.T, figure, name string, clients int, m paper.Metric) flo
 	return 0
 }
 
-// TestContradictions computes again what docs/research/paper-simulated.md says of numbers
-// of the Catfish paper that exclude each other, by Little's law: clients = throughput *
-// (latency + pause).
-func TestContradictions(t *testing.T) {
+// simulatedPage returns a function that looks for a line on docs/research/paper-simulated.md.
+func simulatedPage(t *testing.T) (says func(format string, args ...any)) {
+	t.Helper()
 	page, err := os.ReadFile(docs + "/research/paper-simulated.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := strings.Join(strings.Fields(string(page)), " ")
-	says := func(format string, args ...any) {
+	return func(format string, args ...any) {
 		t.Helper()
 		if want := fmt.Sprintf(format, args...); !strings.Contains(text, strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
+}
+
+// TestContradictions computes again what docs/research/paper-simulated.md says of numbers
+// of the Catfish paper that exclude each other, by Little's law: clients = throughput *
+// (latency + pause).
+func TestContradictions(t *testing.T) {
+	says := simulatedPage(t)
 	// Figures 10 and 11: kops in 1/ms, latencies and pauses in us.
 	const clients = 256
 	times := printed(t, "10", "any/paper/fast-polling", 0, paper.Times)

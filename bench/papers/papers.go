@@ -40,6 +40,8 @@ type Row struct {
 	Here string `toml:"here"` // the counterpart, and its file
 	Flag string `toml:"flag"` // of Selectable: what selects the literal form
 	Why  string `toml:"why"`  // of Deviates, Impossible and Missing
+	// Of Deviates: what runs the literal form beside ours, where no option of the product does.
+	Literal string `toml:"literal"`
 }
 
 // Kind says how much of a row is here.
@@ -122,11 +124,13 @@ func (r *Row) check() error {
 		return fmt.Errorf("kind %q, allowed are %q", r.Kind, Kinds)
 	case (r.Kind == Selectable) != (r.Flag != ""):
 		return fmt.Errorf("flag %q of a row that is %s", r.Flag, r.Kind)
+	case r.Literal != "" && r.Kind != Deviates:
+		return fmt.Errorf("literal %q of a row that is %s", r.Literal, r.Kind)
 	case r.Kind == Faithful && r.Here == "":
 		return errors.New("faithful, and does not say where")
 	case r.Kind != Faithful && r.Kind != Selectable && r.Why == "":
 		return fmt.Errorf("%s, and does not say why", r.Kind)
-	case strings.Contains(r.What+r.Here+r.Flag+r.Why, "|"):
+	case strings.Contains(r.What+r.Here+r.Flag+r.Literal+r.Why, "|"):
 		return errors.New("has a |, which ends a cell")
 	}
 	return nil

@@ -123,8 +123,8 @@ func measured(all []table, figure, what string) (string, error) {
 			}
 			var values []string
 			for i, h := range t.head {
-				if here, ok := strings.CutPrefix(h, "here: "); ok {
-					values = append(values, here+": "+r[i])
+				if here, ok := strings.CutPrefix(h, "here"); ok && r[i] != "not in the published rows" {
+					values = append(values, strings.TrimLeft(here, ":, ")+": "+r[i])
 				}
 			}
 			return strings.Join(values, "; "), nil
