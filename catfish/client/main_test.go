@@ -69,6 +69,9 @@ func startServer(t testing.TB, opts server.Options) *server.Server {
 func dial(t testing.TB, s *server.Server, opts Options) *Client {
 	t.Helper()
 	opts.Logger = quiet()
+	if opts.DialTimeout == 0 {
+		opts.DialTimeout = time.Minute // A busy machine has taken more than the default.
+	}
 	c, err := Dial(t.Context(), s.Addr(), opts)
 	if err != nil {
 		t.Fatal(err)

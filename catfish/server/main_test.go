@@ -62,6 +62,9 @@ func startServer(t testing.TB, opts Options) *Server {
 func dial(t testing.TB, s *Server, opts client.Options) *client.Client {
 	t.Helper()
 	opts.Logger = quiet()
+	if opts.DialTimeout == 0 {
+		opts.DialTimeout = time.Minute // A busy machine has taken more than the default.
+	}
 	c, err := client.Dial(t.Context(), s.Addr(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/catfish-index/catfish/catfish/daemon"
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
 	"github.com/catfish-index/catfish/internal/coord"
 	"github.com/catfish-index/catfish/internal/replica/node"
@@ -34,7 +35,7 @@ func (o oneGroup) Watch(context.Context, string, func()) {}
 
 // A switch to a member in sync that does not answer is refused before anything is changed.
 func TestSwitchToNobody(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", catfishtest.OwnAddr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/cli/clitest"
 )
 
 // While features are loaded, here from a pipe that does not end, health is
 // NOT_SERVING.
 func TestHealthWhileLoading(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", catfishtest.OwnAddr())
 	if err != nil {
 		t.Fatal(err)
 	}
