@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,18 +56,33 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+var peerAddrs sync.Map
+
+// peerAddr is an address that nobody else gets, although nobody listens there yet, or for a
+// while: the ports that systems give to who asks for any begin at 32768.
+func peerAddr(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		if _, given := peerAddrs.LoadOrStore(addr, true); given {
+			continue
+		}
+		if l, err := net.Listen("tcp", addr); err == nil {
+			l.Close()
+			return addr
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
+}
+
 // three starts as many, and returns their options, too. secure has their certificates, or
 // nothing.
 func three(t *testing.T, secure Options) (all [3]*Coordinator, of [3]Options) {
 	t.Helper()
 	var members []string
 	for i := range of {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		members = append(members, fmt.Sprintf("c%d=%s", i, l.Addr()))
-		l.Close()
+		members = append(members, fmt.Sprintf("c%d=%s", i, peerAddr(t)))
 	}
 	var g errgroup.Group
 	for i := range all {

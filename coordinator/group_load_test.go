@@ -10,7 +10,6 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/catfishtest"
-	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -38,9 +37,7 @@ func TestBulkLoadEndsWithThePrimary(t *testing.T) {
 		}
 		loaded := make(chan error, 1)
 		go func() { loaded <- c.Load(items) }()
-		if err := node.Switch(t.Context(), registry, "g", next); err != nil {
-			t.Fatal(err)
-		}
+		switchTo(t, registry, "g", next)
 		err = <-loaded
 		catfishtest.Eventually(t, "the next member is the primary", func() bool { return primary() == next })
 		if cut = err != nil; cut && !errors.Is(err, model.ErrNotPrimary) && !errors.Is(err, model.ErrUnknownOutcome) {

@@ -58,9 +58,7 @@ func groupWithTerms(t *testing.T) (dirs []string, backup string, term uint64) {
 	catfishtest.Eventually(t, "two members are in sync", func() bool { return len(groupOf(t, registry).InSync) == 2 })
 	places(t, members[0].addr, 0, 5)
 	for i, to := range []string{"n2", "n1"} {
-		if err := node.Switch(t.Context(), registry, "g", to); err != nil {
-			t.Fatal(err)
-		}
+		switchTo(t, registry, "g", to)
 		places(t, members[0].addr, 5+i, 6+i)
 	}
 	client, err := catfish.Dial(t.Context(), members[0].addr, catfish.Options{Shared: new(catfish.Shared), Logger: catfishtest.Quiet()})
@@ -115,8 +113,6 @@ func beginAnew(t *testing.T, group string, term uint64, dirs ...string) {
 		return err == nil && len(g.InSync) == 2 && g.Term > term
 	})
 	places(t, members[0].addr, 7, 9)
-	if err := node.Switch(t.Context(), registry, group, "n2"); err != nil {
-		t.Fatal(err)
-	}
+	switchTo(t, registry, group, "n2")
 	places(t, members[1].addr, 9, 10)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/catfish-index/catfish/internal/catfishtest"
 	groupmap "github.com/catfish-index/catfish/internal/cluster"
 	"github.com/catfish-index/catfish/internal/placement"
-	"github.com/catfish-index/catfish/internal/replica/node"
 )
 
 // A member that was away while slots moved to its group applies their copies with the latest map. It
@@ -50,9 +49,7 @@ func TestMemberAwayDuringMoves(t *testing.T) {
 	catfishtest.Eventually(t, "the moves have ended", func() bool { return len(readMap(t, registry).Moves) == 0 })
 	startHere(t, second)
 	catfishtest.Eventually(t, "both members are in sync again", inSync(2))
-	if err := node.Switch(t.Context(), registry, "b", "n2"); err != nil {
-		t.Fatal(err)
-	}
+	switchTo(t, registry, "b", "n2")
 	catfishtest.Eventually(t, "it is the primary", func() bool { return groupNamed(t, registry, "b").Primary == "n2" })
 	w.end()
 }

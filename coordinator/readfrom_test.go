@@ -12,7 +12,6 @@ import (
 	remote "github.com/catfish-index/catfish/catfish/client"
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/catfishtest"
-	"github.com/catfish-index/catfish/internal/replica/node"
 	"github.com/catfish-index/catfish/internal/wire"
 )
 
@@ -110,9 +109,7 @@ func TestReadsAtASecondary(t *testing.T) {
 			catfishtest.Eventually(t, "reads go to a secondary", func() bool { read(20); return used() > 0 })
 			// The secondary may become the primary, or the primary change.
 			for i, to := range []string{"n2", "n3"} {
-				if err := node.Switch(t.Context(), registry, "g", to); err != nil {
-					t.Fatal(err)
-				}
+				switchTo(t, registry, "g", to)
 				turn(100 * (i + 1))
 			}
 			close(stop)
