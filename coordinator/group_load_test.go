@@ -10,6 +10,7 @@ import (
 
 	"github.com/catfish-index/catfish/catfish/model"
 	"github.com/catfish-index/catfish/internal/catfishtest"
+	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/internal/store/disk"
 	"github.com/catfish-index/catfish/rstar"
 )
@@ -40,7 +41,7 @@ func TestBulkLoadEndsWithThePrimary(t *testing.T) {
 		switchTo(t, registry, "g", next)
 		err = <-loaded
 		catfishtest.Eventually(t, "the next member is the primary", func() bool { return primary() == next })
-		if cut = err != nil; cut && !errors.Is(err, model.ErrNotPrimary) && !errors.Is(err, model.ErrUnknownOutcome) {
+		if cut = err != nil; cut && !errors.Is(err, model.ErrNotPrimary) && !errors.Is(err, fault.ErrUnknownOutcome) {
 			t.Errorf("the load: %v", err)
 		}
 		catfishtest.Eventually(t, "the next primary takes writes", func() bool {

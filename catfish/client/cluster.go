@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,6 +68,19 @@ type ofCluster struct {
 func (p *ofCluster) has(id []byte) bool {
 	v := p.view.Load()
 	return v.names[v.of(id)] == p.group
+}
+
+// refresh adds the addresses of the group's members that the map has now to those that its
+// connection looks at. All may have got others since the last session: then only another
+// group knows them.
+func (p *ofCluster) refresh(c *connection) {
+	p.ask(c.ctx, p.view.Load())
+	for _, addr := range p.view.Load().addrs[p.group] {
+		if !slices.Contains(c.servers.members, addr) {
+			c.servers.members = slices.Insert(c.servers.members, 0, addr)
+		}
+	}
+	c.servers.members = c.servers.members[:min(len(c.servers.members), maxAddrs)]
 }
 
 // severalGroups is the error of a search for the server if there are several groups.

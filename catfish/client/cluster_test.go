@@ -400,6 +400,39 @@ func TestWatchSeveralGroups(t *testing.T) {
 	}
 }
 
+// A group whose servers all have other addresses than before is found by the map, of which
+// another group knows them.
+func TestAGroupHasMoved(t *testing.T) {
+	k := startCluster(t, "a", "b")
+	c := k.dial(t, k.addr(0), Options{DialTimeout: time.Second})
+	ctx := t.Context()
+	if err := c.CreateFeatures(ctx, testFeatures, model.FeaturesOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f, all := features(t, c), idsOfEach(c)
+	for _, one := range all {
+		if _, _, err := f.Put(ctx, one, model.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := k.groups[1]
+	of.s.Close()
+	if _, err := f.Get(ctx, all[1].ID); !errors.Is(err, model.ErrNoServer) {
+		t.Fatalf("a group that is down: %v", err)
+	}
+	of.start(t)
+	k.now.Groups = slices.Clone(k.now.Groups)
+	k.now.Groups[1].Members = []string{of.s.Addr()}
+	k.publish(t, k.groups...)
+	catfishtest.Eventually(t, "the group is found", func() bool {
+		_, err := f.Get(ctx, all[1].ID)
+		if err != nil && !errors.Is(err, model.ErrNoServer) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+}
+
 // Requests of ids of other groups continue while a group is down or slow.
 func TestAGroupIsDown(t *testing.T) {
 	k := startCluster(t, "a", "b")

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -209,12 +208,7 @@ func TestUnknownOutcomeOfOneGroup(t *testing.T) {
 	if err := c.CreateFeatures(ctx, testFeatures, model.FeaturesOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f, v := features(t, c), c.conn.cluster.view.Load()
-	var all []model.Feature // of both groups
-	for i, of := 0, map[int]bool{}; len(of) < 2; i++ {
-		all = append(all, model.Feature{ID: fmt.Sprint(i)})
-		of[int(v.of(fmt.Append(nil, i)))] = true
-	}
+	f, all := features(t, c), idsOfEach(c)
 	if _, err := f.PutMany(ctx, all); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ import (
 // testGroup is a group of one server, which has its own view of the map.
 type testGroup struct {
 	name  string
+	id    byte
+	dir   string
 	s     *server.Server
 	lease *catfishtest.GroupOfOne
 	view  atomic.Pointer[wire.Cluster]
@@ -36,25 +39,32 @@ func startCluster(t testing.TB, names ...string) *testCluster {
 		k.slots = append(k.slots, uint8(i%len(names)))
 	}
 	for i, name := range names {
-		g := &testGroup{name: name, lease: catfishtest.NewGroupOfOne()}
-		g.s = startServer(t, server.AsMember(server.Options{DataDir: t.TempDir()}, [16]byte{byte(i + 1)}))
-		if err := g.s.WaitReady(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		st, err := g.s.Store()
-		if err != nil {
-			t.Fatal(err)
-		}
-		st.Replicate(g.lease)
-		g.s.SetGroup(func() *wire.GroupHello {
-			return &wire.GroupHello{Name: name, Node: "n", Role: wire.RolePrimary, Term: 1, Primary: "n", Members: []wire.GroupMember{{Node: "n", Addr: g.s.Addr()}}}
-		})
-		g.s.SetCluster(g.view.Load)
+		g := &testGroup{name: name, id: byte(i + 1), dir: t.TempDir(), lease: catfishtest.NewGroupOfOne()}
+		g.start(t)
 		k.groups = append(k.groups, g)
 		k.now.Groups = append(k.now.Groups, wire.ClusterGroup{Name: name, Members: []string{g.s.Addr()}})
 	}
 	k.publish(t, k.groups...)
 	return k
+}
+
+// start starts the group's server, at an address that it has not had before.
+func (g *testGroup) start(t testing.TB) {
+	t.Helper()
+	g.s = startServer(t, server.AsMember(server.Options{DataDir: g.dir}, [16]byte{g.id}))
+	if err := g.s.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	st, err := g.s.Store()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Replicate(g.lease)
+	addr := g.s.Addr()
+	g.s.SetGroup(func() *wire.GroupHello {
+		return &wire.GroupHello{Name: g.name, Node: "n", Role: wire.RolePrimary, Term: 1, Primary: "n", Members: []wire.GroupMember{{Node: "n", Addr: addr}}}
+	})
+	g.s.SetCluster(g.view.Load)
 }
 
 // publish gives the present map to some groups.
@@ -135,4 +145,18 @@ func clusterPaths() (ps []path) {
 		}
 	}
 	return ps
+}
+
+// idsOfEach has a feature of each group, in their order.
+func idsOfEach(c *Client) []model.Feature {
+	v := c.conn.cluster.view.Load()
+	all := make([]model.Feature, len(v.names))
+	for i, left := 0, len(all); left > 0; i++ {
+		id := fmt.Sprint(i)
+		if g := v.of([]byte(id)); all[g].ID == "" {
+			all[g].ID = id
+			left--
+		}
+	}
+	return all
 }

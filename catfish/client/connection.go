@@ -202,6 +202,9 @@ func (c *connection) reconnect(old *session) bool {
 			return true
 		}
 		c.sessions.failed(err)
+		if c.part != nil {
+			c.part.refresh(c)
+		}
 		if errors.Is(err, errNoPrimary) {
 			pauses.atMost(longestSearch)
 		}
