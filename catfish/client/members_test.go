@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/catfish-index/catfish/catfish/model"
+	"github.com/catfish-index/catfish/catfish/server"
 	"github.com/catfish-index/catfish/internal/catfishtest"
 	"github.com/catfish-index/catfish/internal/fault"
 	"github.com/catfish-index/catfish/internal/wire"
@@ -327,5 +328,34 @@ func TestSettled(t *testing.T) {
 				t.Errorf("%v, named %v: sent again %v, want %v", c.results, client > 0, w.sent != nil, again)
 			}
 		}
+	}
+}
+
+// refusedRead is a read that is refused several times, then loses its connection, and then
+// has an answer.
+type refusedRead struct {
+	read
+	refusals, tries int
+}
+
+func (q *refusedRead) once(_ context.Context, _ *Client, s *session) error {
+	switch q.tries++; {
+	case q.tries <= q.refusals:
+		return model.ErrNotPrimary
+	case q.tries == q.refusals+1:
+		s.caller.Close()
+		return model.ErrNotSent
+	}
+	return nil
+}
+
+func (q *refusedRead) again() {}
+
+// A refusal costs a read no connection of those that it may lose.
+func TestRefusalsAreNoLostConnections(t *testing.T) {
+	c := dial(t, startServer(t, server.Options{}), Options{})
+	q := &refusedRead{refusals: maxLost - 1}
+	if err := c.run(t.Context(), q); err != nil || q.tries != q.refusals+2 {
+		t.Errorf("%d tries, %v", q.tries, err)
 	}
 }

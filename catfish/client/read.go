@@ -84,7 +84,8 @@ var errAsk = errors.New("catfish: ask the server")
 func (c *Client) run(ctx context.Context, q operation) error {
 	a := q.common()
 	var refusals refusals
-	for broken := 1; ; broken++ {
+	forgot, broken := 0, 0
+	for {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("catfish: %w", err)
 		}
@@ -102,7 +103,8 @@ func (c *Client) run(ctx context.Context, q operation) error {
 			q.again()
 			continue
 		}
-		if errors.Is(err, model.ErrUnknownCollection) && broken < maxLost && a.open != nil {
+		if errors.Is(err, model.ErrUnknownCollection) && forgot < maxLost && a.open != nil {
+			forgot++
 			s.forget(a.open)
 			q.again()
 			continue
@@ -120,7 +122,7 @@ func (c *Client) run(ctx context.Context, q operation) error {
 			}
 			return err
 		}
-		if broken == maxLost {
+		if broken++; broken == maxLost {
 			return fmt.Errorf("catfish: gave up after losing %d connections: %w", broken, err)
 		}
 		q.again()

@@ -151,7 +151,8 @@ func (c *Client) requestAppend(ctx context.Context, dst []byte, kind fastmsg.Kin
 // requestAs is requestAppend of a write that may have been sent before.
 func (c *Client) requestAs(ctx context.Context, w *attempt, dst []byte, kind fastmsg.Kind, build func(*session) (*openSlab, []byte, error)) ([]byte, error) {
 	defer c.conn.others.wrote()
-	for broken := 1; ; broken++ {
+	broken := 0 // A refusal breaks no connection.
+	for {
 		if err := ctx.Err(); err != nil {
 			return nil, w.outcome(fmt.Errorf("%w: %w", model.ErrNotSent, err))
 		}
@@ -194,6 +195,7 @@ func (c *Client) requestAs(ctx context.Context, w *attempt, dst []byte, kind fas
 		if w.waits.again(ctx, c.conn, err) {
 			continue
 		}
+		broken++
 		again := errors.Is(err, model.ErrNotSent) || onlyReads(kind) && errors.Is(err, model.ErrUnknownOutcome) && broken < maxLost
 		if !again || ctx.Err() != nil || errors.Is(err, fastmsg.ErrTooLarge) {
 			return nil, w.outcome(err)
