@@ -58,8 +58,8 @@ func TestRestart(t *testing.T) {
 
 var peerAddrs sync.Map
 
-// peerAddr is an address that nobody else gets, although nobody listens there yet, or for a
-// while: the ports that systems give to who asks for any begin at 32768.
+// peerAddr is an address that no other test and no connection gets, although no coordinator
+// listens there yet, or for a while: ports that Linux chooses begin at 32768.
 func peerAddr(t *testing.T) string {
 	t.Helper()
 	for range 1000 {

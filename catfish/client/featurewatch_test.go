@@ -317,3 +317,56 @@ func TestWatchRetriesRefusedRequests(t *testing.T) {
 		})
 	}
 }
+
+// endedCaller closes itself under a request for events, as a client closes the connection to a
+// server that is no longer the primary.
+type endedCaller struct {
+	caller
+	ends atomic.Bool
+}
+
+func (c *endedCaller) Call(ctx context.Context, kind fastmsg.Kind, p, dst []byte) ([]byte, fastmsg.Kind, error) {
+	if kind == wire.KindWatch && c.ends.CompareAndSwap(true, false) {
+		c.caller.Close()
+		return dst, 0, fmt.Errorf("%w: %w", model.ErrUnknownOutcome, model.ErrClosed)
+	}
+	return c.caller.Call(ctx, kind, p, dst)
+}
+
+// A watch goes on when its client closes a session under it, and ends with ErrClosed when the
+// client is closed.
+func TestWatchOutlivesItsSession(t *testing.T) {
+	for _, transport := range allTransports {
+		t.Run(transport, func(t *testing.T) {
+			s := startFeatures(t, server.Options{Workers: 1})
+			f := dialFeatures(t, s, messagesOnly(transport))
+			var ending *endedCaller
+			defer callBySome(clientOf(f), func(inner caller) caller {
+				ending = &endedCaller{caller: inner}
+				return ending
+			})()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var last error
+			events := 0
+			for e, err := range f.Watch(ctx, model.WatchQuery{Progress: true}) {
+				switch {
+				case err != nil:
+					last = err
+				case e.Kind != query.Progress:
+					events++
+					clientOf(f).Close()
+				case events == 0:
+					ending.ends.Store(true)
+					p := model.Feature{ID: "x", Geometry: orb.Point{1, 1}}
+					if _, _, err := watchedBy(t, s, "local").Put(ctx, p, kv.Condition{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if events != 1 || !errors.Is(last, model.ErrClosed) {
+				t.Errorf("%d events, %v", events, last)
+			}
+		})
+	}
+}

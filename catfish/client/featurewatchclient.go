@@ -144,7 +144,8 @@ func (w *watcher) next(ctx context.Context) ([]byte, error) {
 			continue
 		}
 		switch {
-		case errors.Is(err, model.ErrClosed), errors.Is(err, model.ErrUnauthenticated), errors.Is(err, fastmsg.ErrTooLarge):
+		case errors.Is(err, model.ErrClosed) && conn.ctx.Err() != nil, // else only the session: another member is the primary
+			errors.Is(err, model.ErrUnauthenticated), errors.Is(err, fastmsg.ErrTooLarge):
 			return nil, err
 		case errors.Is(err, model.ErrUnknownCollection) && w.o != nil:
 			// The number is unknown: another collection may have the name, which the next
