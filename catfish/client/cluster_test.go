@@ -403,18 +403,8 @@ func TestWatchSeveralGroups(t *testing.T) {
 // A group whose servers all have other addresses than before is found by the map, of which
 // another group knows them.
 func TestAGroupHasMoved(t *testing.T) {
-	k := startCluster(t, "a", "b")
-	c := k.dial(t, k.addr(0), Options{DialTimeout: time.Second})
+	k, f, all := oneOfEach(t)
 	ctx := t.Context()
-	if err := c.CreateFeatures(ctx, testFeatures, model.FeaturesOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f, all := features(t, c), idsOfEach(c)
-	for _, one := range all {
-		if _, _, err := f.Put(ctx, one, model.Condition{}); err != nil {
-			t.Fatal(err)
-		}
-	}
 	of := k.groups[1]
 	of.s.Close()
 	if _, err := f.Get(ctx, all[1].ID); !errors.Is(err, model.ErrNoServer) {
@@ -435,23 +425,9 @@ func TestAGroupHasMoved(t *testing.T) {
 
 // Requests of ids of other groups continue while a group is down or slow.
 func TestAGroupIsDown(t *testing.T) {
-	k := startCluster(t, "a", "b")
-	c := k.dial(t, k.addr(0), Options{DialTimeout: time.Second})
+	k, f, all := oneOfEach(t)
 	ctx := t.Context()
-	if err := c.CreateFeatures(ctx, testFeatures, model.FeaturesOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f := features(t, c)
-	of := map[string]string{} // an id of each group
-	v := c.conn.cluster.view.Load()
-	for i := 0; len(of) < 2; i++ {
-		of[v.names[v.of(fmt.Append(nil, i))]] = fmt.Sprint(i)
-	}
-	for _, id := range of {
-		if _, _, err := f.Put(ctx, model.Feature{ID: id}, model.Condition{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	of := map[string]string{"a": all[0].ID, "b": all[1].ID}
 	k.groups[1].s.PauseWorkers() // slow
 	// In 100 ms, if the other group answers in them.
 	longer.Measure(t, 100*time.Millisecond, func(d time.Duration) error {

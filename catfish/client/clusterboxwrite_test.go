@@ -202,16 +202,8 @@ func TestSearchesOfBoxesWhileAGroupIsDown(t *testing.T) {
 // A write to several groups may have been done if that is not known of one of them, although
 // another one was never reached, and failed before.
 func TestUnknownOutcomeOfOneGroup(t *testing.T) {
-	k := startCluster(t, "a", "b")
-	c := k.dial(t, k.addr(0), Options{DialTimeout: time.Second})
+	k, f, all := oneOfEach(t)
 	ctx := t.Context()
-	if err := c.CreateFeatures(ctx, testFeatures, model.FeaturesOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	f, all := features(t, c), idsOfEach(c)
-	if _, err := f.PutMany(ctx, all); err != nil {
-		t.Fatal(err)
-	}
 	k.groups[1].s.Close()
 	k.groups[0].s.PauseWorkers()
 	defer k.groups[0].s.ResumeWorkers()

@@ -147,10 +147,17 @@ func clusterPaths() (ps []path) {
 	return ps
 }
 
-// idsOfEach has a feature of each group, in their order.
-func idsOfEach(c *Client) []model.Feature {
+// oneOfEach is two groups, with a feature of each in their order, and a client that waits for
+// a server for a second.
+func oneOfEach(t *testing.T) (k *testCluster, f *model.Features, all []model.Feature) {
+	t.Helper()
+	k = startCluster(t, "a", "b")
+	c := k.dial(t, k.addr(0), Options{DialTimeout: time.Second})
+	if err := c.CreateFeatures(t.Context(), testFeatures, model.FeaturesOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	v := c.conn.cluster.view.Load()
-	all := make([]model.Feature, len(v.names))
+	all = make([]model.Feature, len(v.names))
 	for i, left := 0, len(all); left > 0; i++ {
 		id := fmt.Sprint(i)
 		if g := v.of([]byte(id)); all[g].ID == "" {
@@ -158,5 +165,11 @@ func idsOfEach(c *Client) []model.Feature {
 			left--
 		}
 	}
-	return all
+	f = features(t, c)
+	for _, one := range all {
+		if _, _, err := f.Put(t.Context(), one, model.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return k, f, all
 }
